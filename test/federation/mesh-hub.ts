@@ -6,6 +6,7 @@ import { type Envelope, signEnvelope } from '../../src/hub/federation/gossip/env
 import { Handshake } from '../../src/hub/federation/gossip/handshake.ts';
 import { Mesh } from '../../src/hub/federation/gossip/mesh.ts';
 import { MESH_LIMITS, type MeshOptions } from '../../src/hub/federation/gossip/options.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 
 export const SET = '5e'.repeat(32);
 /** Keys of a set, in ascending order. */
@@ -14,7 +15,6 @@ export const KEYS: readonly SigningKey[] = Array.from({ length: 5 }, (_, place) 
 ).toSorted((a, b) => (a.pubkey < b.pubkey ? -1 : 1));
 export const STRANGER = signingKey('0f'.repeat(32));
 /** Deadline of all that these tests wait for. */
-const DEADLINE_MS = 10_000;
 
 /** A mesh with what it heard and refused. */
 export interface MeshHub {
@@ -48,10 +48,10 @@ export async function startHub(
   return { mesh, key, heard, faults };
 }
 
-/** Waits until something is so. @throws {Error} naming it after ten seconds */
+/** Waits until something is so. @throws {Error} naming it after PATIENCE_MS */
 export async function until(what: string, isSo: () => boolean): Promise<void> {
   for (const since = Date.now(); !isSo(); await sleep(20))
-    if (Date.now() - since > DEADLINE_MS) throw new Error(`not after ${DEADLINE_MS} ms: ${what}`);
+    if (Date.now() - since > PATIENCE_MS) throw new Error(`not after ${PATIENCE_MS} ms: ${what}`);
 }
 
 /** A socket of somebody who keeps no rule. */

@@ -5,6 +5,7 @@ import { type HubSet, rulesOf, setIdOf } from '../../src/hub/federation/gossip/s
 import { readEdits } from '../../src/hub/federation/journal/config-state.ts';
 import { ValidatorHub } from '../../src/hub/federation/node/validator-hub.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { type JournalDatabase, openJournal } from './database.ts';
 import { KEYS, startHub } from './mesh-hub.ts';
 
@@ -22,11 +23,19 @@ export interface Node {
   stop(): Promise<void>;
 }
 
+interface NodeOptions {
+  /** Default: the test fails. */
+  readonly onEvidence?: () => void;
+  /** Epoch milliseconds. */
+  readonly now?: () => number;
+}
+
 /** Starts a hub of the set. @param database  default: a new one */
 export async function startNode(
   key: SigningKey,
   seeds: readonly string[],
-  database?: DatabaseCoordinates
+  database?: DatabaseCoordinates,
+  { onEvidence = () => assert.fail('no hub here signs two things'), now = Date.now }: NodeOptions = {}
 ): Promise<Node> {
   const store = await openJournal(database);
   const halts: unknown[] = [];
@@ -37,9 +46,9 @@ export async function startNode(
     onMessage: (envelope) => hub?.receive(envelope)
   });
   hub = new ValidatorHub({
-    ...{ key, set: setIdOf(SET), journal: store.journal, gossip: mesh, now: Date.now, writeTimeoutMs: 15_000 },
+    ...{ key, set: setIdOf(SET), journal: store.journal, gossip: mesh, now, writeTimeoutMs: PATIENCE_MS },
     rules: rulesOf(SET, key.pubkey, (body) => readEdits(body) !== null),
-    onEvidence: () => assert.fail('no hub here signs two things'),
+    onEvidence,
     onHalt: (reason) => halts.push(reason)
   });
   const own = hub;

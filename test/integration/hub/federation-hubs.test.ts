@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rows } from '../../../src/db/connection.ts';
+import type { Signed, Vote } from '../../../src/hub/federation/consensus/messages.ts';
 import { CHECKPOINT_INTERVAL } from '../../../src/hub/federation/consensus/rules.ts';
-import { setIdOf } from '../../../src/hub/federation/gossip/signatures.ts';
+import { rulesOf, setIdOf, signMessage } from '../../../src/hub/federation/gossip/signatures.ts';
 import { Intruder, until } from '../../federation/mesh-hub.ts';
 import { MEMBERS, type Node, SET, startNode } from '../../federation/node.ts';
+import { eventually } from '../../support/sync/sync-process.ts';
 
 const change = (module: string, value: string) =>
   JSON.stringify({ config: [{ coin: 'BTC', network: 'mainnet', module, param: 'user', value }] });
@@ -108,4 +110,61 @@ test('a leader whose database refuses its vote sends nothing, and says why', asy
   await assert.rejects(leader.hub.submit(change('p', 'second')), { code: 'HUB_HALTED' });
   peer.socket.terminate();
   await leader.stop();
+});
+
+test('a hub that signs two votes for one place is in the table of the others with both, a bounded number of times', async () => {
+  let named = 0;
+  const onEvidence = () => {
+    named += 1;
+  };
+  const hub = await startNode(MEMBERS[0]!, [], undefined, { onEvidence });
+  const liar = await Intruder.dial(hub.mesh.addr);
+  await liar.join(MEMBERS[1]!, setIdOf(SET));
+  await until('it is a peer', () => hub.mesh.peers.length === 1);
+  const set = setIdOf(SET);
+  const votes = ['aa', 'bb', 'cc'].map((digits) => {
+    const messages = Array.from({ length: 150 }, (_, at) =>
+      signMessage(set, { kind: 'prepare', view: 0, seq: at + 1, digest: digits.repeat(32) }, MEMBERS[1]!)
+    );
+    return { set, messages };
+  });
+  for (const data of votes) liar.send('CONSENSUS_MESSAGES', data, MEMBERS[1]!);
+  await until('it is named', () => named === 300);
+  const evidence = () => rows(hub.store.connection, 'SELECT against, place, first, second FROM consensus_evidence');
+  await eventually('it is kept', async () => (await evidence()).length >= 100);
+  await hub.hub.stop();
+  const found = await evidence();
+  assert.equal(found.length, 100);
+  const rules = rulesOf(SET, MEMBERS[2]!.pubkey, () => false);
+  for (const { against, place, first, second } of found) {
+    const pair = [first, second].map((text) => JSON.parse(String(text)) as Signed<Vote>);
+    assert.equal(against, MEMBERS[1]!.pubkey);
+    for (const vote of pair) {
+      assert.ok(rules.isSigned(vote));
+      assert.equal(`${vote.message.view}/${vote.message.seq}/${vote.message.kind}`, place);
+    }
+    assert.notEqual(pair[0]!.message.digest, pair[1]!.message.digest);
+  }
+  liar.socket.terminate();
+  await hub.stop();
+});
+
+test('NO_QUORUM: a hub that has seen too few others for ten seconds takes no write, and takes them when they are back', async () => {
+  let aheadMs = 0;
+  const { hub, mesh, stop } = await startNode(MEMBERS[0]!, [], undefined, { now: () => Date.now() + aheadMs });
+  const refusal = () => hub.submit('').catch(({ code }: { code: string }) => code);
+  assert.equal(await refusal(), 'REQUEST_INVALID');
+  await eventually('it notices', async () => {
+    aheadMs += 1_000;
+    return (await refusal()) === 'NO_QUORUM';
+  });
+  assert.ok(aheadMs >= 9_000, String(aheadMs));
+  const others = await Promise.all([1, 2].map(() => Intruder.dial(mesh.addr)));
+  await others[0]!.join(MEMBERS[1]!, setIdOf(SET));
+  await until('one is there', () => mesh.peers.length === 1);
+  assert.equal(await refusal(), 'NO_QUORUM');
+  await others[1]!.join(MEMBERS[2]!, setIdOf(SET));
+  await eventually('a quorum is there', async () => (await refusal()) === 'REQUEST_INVALID');
+  for (const { socket } of others) socket.terminate();
+  await stop();
 });

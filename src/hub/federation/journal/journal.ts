@@ -7,10 +7,14 @@ import {
   EMPTY_LOG,
   type Message,
   type Operation,
+  type Signed,
   type Stable
 } from '../consensus/messages.ts';
 import { CHECKPOINT_INTERVAL } from '../consensus/rules.ts';
 import type { Applied, Restored, StoredVote } from '../consensus/state.ts';
+
+/** Pairs of messages that are kept of one lying hub. */
+const MOST_EVIDENCE = 100;
 
 /** Effect of operations on the tables that are equal on all hubs. */
 export interface StateMachine {
@@ -151,6 +155,16 @@ export class Journal {
   /** Keeps why this hub votes no more; the first reason stays. */
   async keepHalt(reason: string): Promise<void> {
     await this.#connection.query('INSERT IGNORE INTO consensus_halt (id, reason) VALUES (1, ?)', [reason]);
+  }
+
+  /** Keeps two messages of one hub for one place: a hundred of each hub, so that a liar fills no disk. */
+  async keepEvidence(first: Signed<Message>, second: Signed<Message>): Promise<void> {
+    const place = placeOf(first.message).slice(0, 3).join('/');
+    await this.#connection.query(
+      `INSERT IGNORE INTO consensus_evidence (against, place, first, second)
+       SELECT ?, ?, ?, ? FROM (SELECT COUNT(*) AS kept FROM consensus_evidence WHERE against = ?) AS known WHERE kept < ?`,
+      [first.sender, place, JSON.stringify(first), JSON.stringify(second), first.sender, MOST_EVIDENCE]
+    );
   }
 
   /** Returns why this hub votes no more; null when it may. */

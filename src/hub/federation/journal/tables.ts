@@ -27,6 +27,14 @@ const TABLES: Readonly<Record<string, string>> = {
   consensus_halt: `
     id TINYINT UNSIGNED NOT NULL PRIMARY KEY,
     reason TEXT NOT NULL`,
+  // Two messages of one hub for one place, which no honest hub signs: the first pair of each place, some of each hub.
+  consensus_evidence: `
+    against CHAR(64) NOT NULL,
+    place VARCHAR(64) NOT NULL,
+    first LONGTEXT NOT NULL,
+    second LONGTEXT NOT NULL,
+    noted_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    PRIMARY KEY (against, place)`,
   consensus_checkpoints: `
     seq BIGINT UNSIGNED NOT NULL PRIMARY KEY,
     stable LONGTEXT NOT NULL`

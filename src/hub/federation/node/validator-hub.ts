@@ -220,6 +220,7 @@ export class ValidatorHub {
         gossip.sendTo(effect.from, 'STATE_REQUEST', { set, seq: effect.seq });
         return;
       case 'evidence':
+        this.#write(() => journal.keepEvidence(effect.first, effect.second));
         onEvidence(effect.first, effect.second);
         return;
       case 'halt': {

@@ -119,6 +119,16 @@ export class Hub {
     this.#state = null;
   }
 
+  /** Loses its database, and starts with an empty one: it does not know what it has signed. */
+  forget(): void {
+    this.crash();
+    const applied: Applied = { seq: 0, digest: '', time: 0, next: new Map() };
+    this.#atCheckpoint = { applied, tables: '' };
+    Object.assign(this.disk, { stable: EMPTY_LOG, applied, tables: '', tablesAtStable: this.#atCheckpoint });
+    Object.assign(this.disk, { log: [], votes: [], pending: [] });
+    this.start();
+  }
+
   /** Takes a write. @returns its operation, which is on disk */
   submit(body: string): Operation {
     this.#numbers = Math.max(this.#numbers, this.disk.applied.next.get(this.key) ?? 0);

@@ -18,7 +18,8 @@ export const BEHAVIOURS = [
   'leads half of them',
   'censors',
   'replays across sets',
-  'writes for others'
+  'writes for others',
+  'loses its database'
 ] as const;
 /** A set of which the honest hubs have been members before. */
 const OTHER_SET = new Keys(7);
@@ -172,6 +173,10 @@ export class Liar extends Hub {
       if (!old) return;
       this.#world.lied();
       this.toOthers({ kind: 'signed', signed: old });
+    }
+    if (this.#behaviour === 'loses its database' && random.chance(0.002)) {
+      this.#world.lied();
+      this.forget();
     }
     if (this.#behaviour === 'floods' && random.chance(0.2)) {
       this.#world.lied();

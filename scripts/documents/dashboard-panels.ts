@@ -210,6 +210,13 @@ export const PANELS: readonly Panel[] = [
   ['Subscribers', 'Largest send buffer', 'bytes', ['sync_subscriber_buffered_bytes', DATABASE]],
   [
     'Subscribers',
+    'Streams in NATS',
+    'short',
+    ['sync_stream_waiting_messages', `waiting ${DATABASE}`],
+    ['sync_stream_behind', `behind ${DATABASE}`]
+  ],
+  [
+    'Subscribers',
     'Sent',
     'Bps',
     ['rate(sync_fanout_bytes_total[5m])', 'messages'],

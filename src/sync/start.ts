@@ -84,9 +84,12 @@ export async function startSync(config: SyncConfig, { service, log, options }: S
       snapshots: await freeBytes(directories.snapshots)
     }),
     databases: () =>
-      supervisor
-        .list()
-        .map((actor) => ({ actor, report: reportOf(actor.id), subscribers: fanOut.subscribers(actor.id) }))
+      supervisor.list().map((actor) => ({
+        actor,
+        report: reportOf(actor.id),
+        subscribers: fanOut.subscribers(actor.id),
+        stream: relay?.view(actor.id)
+      }))
   });
   const broadcasts = await ResumePointStore.open(join(config.SYNC_STATE_DIR, 'broadcasts'), log);
   const whereIs = (id: DatabaseId) => {

@@ -51,7 +51,8 @@ function measured(mode: 'server' | 'client'): MeasuredDatabase {
     subscribers: [
       { lag: 4, bufferedBytes: 100 },
       { lag: null, bufferedBytes: 300 }
-    ]
+    ],
+    ...(mode === 'server' ? { stream: { state: 'away', waiting: 8 } } : {})
   };
 }
 
@@ -76,6 +77,8 @@ test('a server tells what it sent and to whom; a client how its replicas stand',
     `sync_subscribers{${AT}} 2`,
     `sync_subscriber_lag_blocks{${AT}} 4`,
     `sync_subscriber_buffered_bytes{${AT}} 300`,
+    `sync_stream_behind{${AT}} 1`,
+    `sync_stream_waiting_messages{${AT}} 8`,
     `sync_actor_restarts_left{${AT}} 7`,
     `sync_actor_oldest_message_seconds{${AT}} 1.5`,
     'sync_fanout_bytes_total 900',

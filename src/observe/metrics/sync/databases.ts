@@ -27,6 +27,10 @@ export function describeDatabases(registry: Registry, { databases, mode }: Measu
     each('subscriber_buffered_bytes', 'largest send buffer of a subscriber', ({ subscribers }) =>
       Math.max(0, ...subscribers.map(({ bufferedBytes }) => bufferedBytes))
     );
+    each('stream_behind', '1 while its stream in NATS is not written', ({ stream }) =>
+      stream ? Number(stream.state !== 'publishing') : null
+    );
+    each('stream_waiting_messages', 'messages that wait to be in its stream', ({ stream }) => stream?.waiting);
   }
 }
 

@@ -4,6 +4,8 @@ import type { MeasuredActor } from '../actors.ts';
 /** One database as metrics read it. */
 export interface MeasuredDatabase extends MeasuredActor<DatabaseReport> {
   readonly subscribers: readonly { readonly lag: number | null; readonly bufferedBytes: number }[];
+  /** Its stream in NATS; absent where none is published. */
+  readonly stream?: { readonly state: string; readonly waiting: number } | undefined;
 }
 
 /** Sources of sync's metrics, read at each scrape. */

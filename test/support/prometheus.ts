@@ -11,7 +11,13 @@ export const ALERTS_FILE = join(import.meta.dirname, '../../ops/alerts.yml');
 
 interface Rules {
   groups: {
-    rules: { alert: string; expr: string; for?: string; annotations: { summary: string; remedy: string } }[];
+    rules: {
+      alert: string;
+      expr: string;
+      for?: string;
+      labels: { severity: string };
+      annotations: { summary: string; remedy: string; runbook_url: string };
+    }[];
   }[];
 }
 

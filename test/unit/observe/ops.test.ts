@@ -25,9 +25,14 @@ function startsWith(env: Readonly<Record<string, string>>): void {
 test('alert rules: Prometheus takes them, and each waits for its patience and then fires', () => {
   const checked = promtool('check', 'rules', ALERTS_FILE);
   assert.equal(checked.code, 0, checked.output);
-  assert.match(checked.output, /15 rules found/);
-  for (const { alert, annotations } of readRules().groups.flatMap(({ rules }) => rules))
+  assert.match(checked.output, /16 rules found/);
+  const runbook = read('docs/operating/runbook.md');
+  for (const { alert, labels, annotations } of readRules().groups.flatMap(({ rules }) => rules)) {
     assert.ok(annotations.summary && annotations.remedy, alert);
+    assert.match(labels.severity, /^(?:warning|critical)$/, alert);
+    assert.equal(annotations.runbook_url, `docs/operating/runbook.md#${alert.toLowerCase()}`);
+    assert.ok(runbook.includes(`\n## ${alert}\n`), alert);
+  }
 
   const directory = mkdtempSync(join(tmpdir(), 'platform-alerts-'));
   const file = join(directory, 'alerts.test.yml');

@@ -45,6 +45,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/cli/': ['node:', 'typebox', BELOW],
   'src/devnet/': ['node:', 'mysql2/promise', BELOW],
+  // A platform of one network on one machine, for `up` and the devnet.
+  'src/installation/': [...['node:', 'src/service/', 'src/db/', 'src/process/', 'src/config/', 'src/coin/', ...BASICS]],
   'src/services.ts': [COMPOSITIONS, 'type src/service/'],
   [COMPOSITIONS]: ['node:', BELOW],
   'src/discovery/': ['src/hub/', 'src/config/', 'src/coin/', 'src/log.ts', 'src/errors.ts'],

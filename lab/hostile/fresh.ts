@@ -3,7 +3,7 @@ import { connect, rows } from '../../src/db/connection.ts';
 import type { Platform } from '../../src/devnet/platform.ts';
 import { freePort } from '../../src/devnet/processes/free-port.ts';
 import { type ServiceOrder, startService } from '../../src/devnet/processes/process.ts';
-import { decoderOrder, indexerOrder } from '../../src/devnet/services.ts';
+import { orderOf, planOf } from '../../src/devnet/services.ts';
 import { type DevnetSettings, databaseOn } from '../../src/devnet/settings.ts';
 import { compareDatabases } from '../../src/verify/compare.ts';
 import type { DbType } from '../../src/wire/data/database.ts';
@@ -28,6 +28,7 @@ export async function compareWithFresh(
   const { database, coin, node } = platform;
   const ports = { ...settings.ports, decoder: await freePort(), indexer: await freePort() };
   const fresh = { ...settings, ports };
+  const plan = planOf(fresh, database, coin);
   const name = (dbType: DbType) => databaseOn(database, dbType, PREFIX).name;
   const names = { DECODER_DB_NAME: name('decoder'), INDEXER_DB_NAME: name('indexer') };
   const renamed = (order: ServiceOrder): ServiceOrder => ({
@@ -37,8 +38,8 @@ export async function compareWithFresh(
     directory: `${order.directory}-fresh`,
     logFile: order.logFile.replace(/\.log$/, '-fresh.log')
   });
-  const decoder = await startService(renamed(decoderOrder(fresh, database, coin)), signal);
-  const indexer = await startService(renamed(indexerOrder(fresh, database)), signal);
+  const decoder = await startService(renamed(orderOf(fresh, plan, 'decoder')), signal);
+  const indexer = await startService(renamed(orderOf(fresh, plan, 'indexer')), signal);
   const lines: string[] = [];
   try {
     const height = await node.getHeight();

@@ -6,6 +6,7 @@ import { serviceCommand } from './service-command.ts';
 
 /** Commands that are no services, in the order of --help. The imports are literal, so that bundlers find them. */
 const MODULES: Readonly<Record<string, () => Promise<object>>> = {
+  up: () => import('./up.ts'),
   verify: () => import('./verify.ts'),
   status: () => import('./status.ts'),
   doctor: () => import('./doctor.ts'),

@@ -2,6 +2,7 @@ import type { ConfigFile } from '../config/config-file.ts';
 import { namesOf } from '../config/load.ts';
 import { nearest, nearestWithin } from '../config/nearest.ts';
 import { telemetryVariables } from '../config/telemetry.ts';
+import { upVariables } from '../config/up.ts';
 import { PlatformError } from '../errors.ts';
 import { loadServices } from '../services.ts';
 
@@ -20,7 +21,7 @@ export async function findUnknownNames(file: ConfigFile = {}): Promise<readonly 
   const given = Object.keys(file);
   if (given.length === 0) return [];
   const services = await loadServices();
-  const known = [...services.map(({ variables }) => variables), telemetryVariables].flatMap(namesOf);
+  const known = [...services.map(({ variables }) => variables), upVariables, telemetryVariables].flatMap(namesOf);
   const patterns = services.flatMap(({ checks }) => checks.patterns ?? []);
   const families = known
     .filter((name) => name.endsWith(FAMILY_WORDS))

@@ -1,17 +1,20 @@
 import { writeFileSync } from 'node:fs';
 import { variableRows } from '../config/describe.ts';
+import { upVariables } from '../config/up.ts';
 import type { Variables } from '../config/variables.ts';
 import { PlatformError } from '../errors.ts';
 import { loadService, SERVICE_COMMANDS } from '../services.ts';
 import type { Command } from './command.ts';
 import { readOptions } from './options.ts';
 
+const NAMES = `up, or services of ${SERVICE_COMMANDS.join(', ')}`;
+
 /** Command `platform-node config init`: writes a configuration file with a comment for each variable. Asks nothing. */
 export const configCommand: Command = {
   name: 'config',
-  summary: 'config init <service>... writes a configuration file for --config, systemd or Docker, with comments',
+  summary: 'config init <command>... writes a configuration file for --config, systemd or Docker, with comments',
   options: [
-    'init <service>...  the services whose variables are written; of several, each variable once',
+    'init <command>...  up, or the services whose variables are written; of several, each variable once',
     '--out <file>       write it there, readable by this user alone; a file that is there is left as it is'
   ],
 
@@ -20,9 +23,7 @@ export const configCommand: Command = {
     const options = argv.filter((argument) => argument !== word && !names.includes(argument));
     const { out } = readOptions(options, { out: { type: 'string' } });
     if (word !== 'init' || names.length === 0)
-      throw new PlatformError('COMMAND_INVALID', {
-        reason: `config init needs services of ${SERVICE_COMMANDS.join(', ')}`
-      });
+      throw new PlatformError('COMMAND_INVALID', { reason: `config init needs ${NAMES}` });
     const text = fileText(names, Object.assign({}, ...(await Promise.all(names.map(variablesOf)))));
     if (out === undefined) console.log(text);
     else write(out, text);
@@ -31,11 +32,9 @@ export const configCommand: Command = {
 };
 
 async function variablesOf(name: string): Promise<Variables> {
-  const service = await loadService(name);
-  if (service) return service.variables;
-  throw new PlatformError('COMMAND_INVALID', {
-    reason: `config init ${name}: name services of ${SERVICE_COMMANDS.join(', ')}`
-  });
+  const variables = name === 'up' ? upVariables : (await loadService(name))?.variables;
+  if (variables) return variables;
+  throw new PlatformError('COMMAND_INVALID', { reason: `config init ${name}: name ${NAMES}` });
 }
 
 /** Returns the text of a file: variables that must be set, those that an installation usually sets, all others. */

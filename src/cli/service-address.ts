@@ -1,3 +1,4 @@
+import { reachableUrl } from '../config/service-url.ts';
 import type { Environment, Variables } from '../config/variables.ts';
 import { loadSettings } from '../discovery/settings.ts';
 import { PlatformError } from '../errors.ts';
@@ -38,7 +39,7 @@ export async function findService(name: string, env: Environment): Promise<Servi
   const { host, port, key: keyName } = service.place;
   const key = values[keyName] as string | readonly string[] | undefined;
   return {
-    url: `http://${reachable(String(values[host] ?? '127.0.0.1'))}:${values[port]}`,
+    url: reachableUrl(String(values[host] ?? '127.0.0.1'), Number(values[port])),
     apiKey: typeof key === 'string' ? key : key?.[0]
   };
 }
@@ -58,11 +59,4 @@ export function readContainerService(commandLine: string): string {
 
 function ownVariables({ place: { host, port, key }, variables }: Service): Variables {
   return Object.fromEntries([host, port, key].map((name) => [name, variables[name]!]));
-}
-
-/** Returns an address by which a listening service of this machine can be reached. */
-function reachable(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1';
-  if (host === '::') return '[::1]';
-  return host.includes(':') ? `[${host}]` : host;
 }

@@ -85,3 +85,14 @@ export function findUnsentKey(prefix: string, isSet: (name: string) => boolean):
 }
 
 const withoutSlash = ({ href }: URL) => href.replace(/\/+$/, '');
+
+/** Returns an address by which this machine reaches a service that listens on `host`. */
+export function reachableHost(host: string): string {
+  return { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host;
+}
+
+/** Returns the base URL by which this machine reaches a service that listens on `host`. */
+export function reachableUrl(host: string, port: number): string {
+  const at = reachableHost(host);
+  return `http://${at.includes(':') ? `[${at}]` : at}:${port}`;
+}

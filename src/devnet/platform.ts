@@ -1,27 +1,17 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from '../db/connection.ts';
+import { registerModules } from '../installation/modules.ts';
+import type { NodeAddress, Part } from '../installation/plan.ts';
 import type { ProbeAddress } from '../service/life/probe.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
-import { registerModules } from './hub-config.ts';
 import type { Watched } from './platform-state.ts';
 import { startMariaDb } from './processes/mariadb.ts';
 import type { MinedNode } from './processes/miner.ts';
 import { startNode } from './processes/node.ts';
-import { type Service, type ServiceOrder, startService, watchProcess } from './processes/process.ts';
-import {
-  clientOrder,
-  decoderOrder,
-  encoderOrder,
-  explorerOrder,
-  hubOrder,
-  indexerOrder,
-  minerOrder,
-  type NodeAddress,
-  serverOrder,
-  trackerOrder
-} from './services.ts';
-import { DEVNET, type DevnetSettings, databaseOn, HOST, logPath } from './settings.ts';
+import { type Service, startService, watchProcess } from './processes/process.ts';
+import { orderOf, planOf } from './services.ts';
+import { DEVNET, type DevnetSettings, HOST, logPath } from './settings.ts';
 
 /** Addresses and keys of a devnet's parts, for programs that use it. */
 export interface DevnetAddresses {
@@ -84,7 +74,8 @@ async function startParts(
     tell(`starting ${name}`);
     return parts.adopt(await begin(), end);
   };
-  const service = async (order: ServiceOrder): Promise<void> => {
+  const service = async (part: Part): Promise<void> => {
+    const order = orderOf(settings, plan, part);
     const begin = () => startService(order, signal);
     const { death } = await start<Service>(order.name, begin, (part) => part.stop());
     deaths.push(death);
@@ -111,22 +102,14 @@ async function startParts(
     deaths.push(watch.death);
   }
   const database = mariadb.root;
-  await service(minerOrder(settings, coinNode.address));
+  const plan = planOf(settings, database, coinNode.address);
+  await service('miner');
   const minerUrl = `http://127.0.0.1:${ports.miner}`;
   const node = await coinNode.minedBy(minerUrl);
-  await service(hubOrder(settings, database));
-  await registerModules(`http://${HOST}:${ports.hub}/`, apiKey, {
-    ports,
-    node: coinNode.address,
-    databases: { decoder: databaseOn(database, 'decoder'), indexer: databaseOn(database, 'indexer') }
-  });
-  await service(decoderOrder(settings, database, coinNode.address));
-  await service(indexerOrder(settings, database));
-  await service(trackerOrder(settings, database, coinNode.address));
-  await service(encoderOrder(settings, coinNode.address));
-  await service(explorerOrder(settings, database));
-  await service(serverOrder(settings));
-  await service(clientOrder(settings, database));
+  await service('hub');
+  await registerModules(plan);
+  for (const part of ['decoder', 'indexer', 'tracker', 'encoder', 'explorer', 'server', 'client'] as const)
+    await service(part);
 
   const connection = await start(
     'status',

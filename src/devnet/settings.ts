@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { chainNetwork } from '../coin/chains.ts';
-import { databaseName } from '../coin/find-network.ts';
 import type { Environment } from '../config/variables.ts';
+import { type Ports, sourceName } from '../installation/plan.ts';
 import type { DatabaseCoordinates, DatabaseId, DbType } from '../wire/data/database.ts';
 import { freePort } from './processes/free-port.ts';
 
@@ -10,32 +10,15 @@ import { freePort } from './processes/free-port.ts';
 export const DEVNET = chainNetwork('litecoin', 'regtest');
 /** Address on which all parts listen. */
 export const HOST = '127.0.0.1';
-/** Prefix of the replicas' database names. */
-export const REPLICA_PREFIX = 'replica_';
 /** Names of the authoritative databases. */
 export const DATABASE_NAMES: Readonly<Record<DbType, string>> = {
-  decoder: databaseName(DEVNET, 'Decoder'),
-  indexer: databaseName(DEVNET, 'Indexer')
+  decoder: sourceName(DEVNET, 'decoder'),
+  indexer: sourceName(DEVNET, 'indexer')
 };
-
-export const TRACKER_DATABASE = databaseName(DEVNET, 'Tracker');
 
 /** Returns the id of a database, such as `indexer/litecoin/regtest`. */
 export function devnetDatabase(dbType: DbType): DatabaseId {
   return { dbType, chain: DEVNET.chain, network: DEVNET.network };
-}
-
-/** Ports of a devnet's services. */
-export interface DevnetPorts {
-  readonly miner: number;
-  readonly hub: number;
-  readonly decoder: number;
-  readonly indexer: number;
-  readonly tracker: number;
-  readonly encoder: number;
-  readonly explorer: number;
-  readonly server: number;
-  readonly client: number;
 }
 
 /** Settings of a devnet. */
@@ -43,7 +26,7 @@ export interface DevnetSettings {
   /** Directory of databases, chain, state and logs. It stays unless the caller removes it. */
   readonly directory: string;
   readonly seed: string;
-  readonly ports: DevnetPorts;
+  readonly ports: Ports;
   /** Key for the hub's writes and the sync services; new at each start. */
   readonly apiKey: string;
   /** Path of PLATFORM_PROFILE for every service; absent for the default profile. */
@@ -57,7 +40,7 @@ export interface DevnetSettings {
 }
 
 /** Returns the caller's ports, and a free one for each that is missing. */
-export async function choosePorts(given: Partial<DevnetPorts>): Promise<DevnetPorts> {
+export async function choosePorts(given: Partial<Ports>): Promise<Ports> {
   return {
     miner: given.miner ?? (await freePort()),
     hub: given.hub ?? (await freePort()),

@@ -1,6 +1,7 @@
+import { REPLICA_PREFIX } from '../installation/plan.ts';
 import { compareDatabases, type Verdict } from '../verify/compare.ts';
 import { type DatabaseCoordinates, DB_TYPES, type DbType } from '../wire/data/database.ts';
-import { databaseOn, REPLICA_PREFIX } from './settings.ts';
+import { databaseOn } from './settings.ts';
 
 /** Last line of `devnet --once`. */
 export interface Summary {

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { environment } from '../config/environment.ts';
@@ -44,59 +45,131 @@ function isFinal(code: number | null): code is number {
   return code === 0 || (code !== null && code >= 64 && code <= 78);
 }
 
+/** A service that a guardian keeps running. */
+export interface GuardedService {
+  /** Its arguments; `--no-guardian` is added for the child. */
+  readonly argv: readonly string[];
+  /** Whether its main thread mostly makes answers. */
+  readonly makesAnswers?: boolean;
+  /** Its name in the guardian's log lines; needed where the guardian has several. */
+  readonly name?: string;
+  /** Its variables; default: those of this process. */
+  readonly env?: Environment;
+  /** Its working directory; default: that of this process. */
+  readonly directory?: string;
+  /** File to which its output is appended; default: the output of this process. */
+  readonly logFile?: string;
+}
+
+/** Times of a guardian, for tests. */
+interface GuardianTimes {
+  readonly marginMs?: number;
+  readonly firstPauseMs?: number;
+}
+
 /**
  * Runs this program again as a child, the service, and restarts it when it dies.
  *
- * The child has its own process group, so that a terminal's signal reaches it only once, through this process. After a
- * signal its end is final, and so are the exit codes 0 and 64 to 78. Any other end leads to a restart, without a limit:
- * the cause may pass while nobody watches. Pauses grow to five minutes. A service that outlives its grace and a margin
- * after a signal is killed.
- *
- * @param argv the service's arguments; `--no-guardian` is added for the child
+ * @param argv the service's arguments
  * @returns the exit code for this process
  */
 export async function runGuarded(
   argv: readonly string[],
   log: Logger = createLogger('guardian'),
-  { marginMs = STOP_MARGIN_MS, firstPauseMs = FIRST_PAUSE_MS, makesAnswers = false } = {}
+  { makesAnswers = false, ...times }: GuardianTimes & Pick<GuardedService, 'makesAnswers'> = {}
 ): Promise<number> {
-  const stop = new AbortController();
-  let service: ChildProcess | undefined;
-  let graceMs = DEFAULT_GRACE_MS;
-  const kill = () => {
-    log.fatal({ graceMs }, 'the service did not end after the signal and is killed');
-    service?.kill('SIGKILL');
-  };
-  for (const signal of FORWARDED) {
-    process.on(signal, () => {
-      if (!stop.signal.aborted) setTimeout(kill, graceMs + marginMs).unref();
-      stop.abort();
-      service?.kill(signal);
-    });
-  }
-  const variables = { ...environment, ...memoryVariables(makesAnswers, environment), ...sharedEntries() };
-  for (let deaths = 0; !stop.signal.aborted; ) {
-    const startedAt = performance.now();
-    service = start(argv, variables);
-    service.on('message', (named: { graceMs?: number }) => (graceMs = named.graceMs ?? graceMs));
-    const end = await ended(service);
-    if (isFinal(end.code)) return end.code;
-    if (stop.signal.aborted) return end.code ?? 128 + constants.signals[end.signal ?? 'SIGKILL'];
-    deaths = performance.now() - startedAt < STEADY_MS ? deaths + 1 : 1;
-    const delayMs = Math.min(LONGEST_PAUSE_MS, firstPauseMs * 2 ** (deaths - 1));
-    log.error({ ...end, deaths, delayMs }, 'the service ended abnormally and will be restarted');
-    await sleep(delayMs, undefined, { signal: stop.signal }).catch(() => undefined);
-  }
-  return 0;
+  const [code] = await guardAll([{ argv, makesAnswers }], log, times);
+  return code!;
 }
 
-function start(argv: readonly string[], env: Environment): ChildProcess {
+/**
+ * Runs this program as a child for each service, and restarts those that die.
+ *
+ * A child has its own process group, so that a terminal's signal reaches it only once, through this process. After a
+ * signal its end is final, and so are the exit codes 0 and 64 to 78. Any other end leads to a restart, without a limit:
+ * the cause may pass while nobody watches. Pauses grow to five minutes. A service that outlives its grace and a margin
+ * after a signal is killed.
+ *
+ * @returns the exit codes, when all have ended
+ */
+export async function guardAll(
+  services: readonly GuardedService[],
+  log: Logger,
+  { marginMs = STOP_MARGIN_MS, firstPauseMs = FIRST_PAUSE_MS }: GuardianTimes = {}
+): Promise<readonly number[]> {
+  const stop = new AbortController();
+  const entries = sharedEntries();
+  const guarded = services.map((service) => new Guarded(service, log, entries));
+  for (const signal of FORWARDED) {
+    process.on(signal, () => {
+      for (const each of guarded) each.signal(signal, stop.signal.aborted ? null : marginMs);
+      stop.abort();
+    });
+  }
+  return await Promise.all(guarded.map((each) => each.run(stop.signal, firstPauseMs)));
+}
+
+/** The life of one service: its processes one after another. */
+class Guarded {
+  readonly #service: GuardedService;
+  readonly #log: Pick<Logger, 'error' | 'fatal'>;
+  readonly #entries: Environment;
+  #child: ChildProcess | undefined;
+  #graceMs = DEFAULT_GRACE_MS;
+
+  constructor(service: GuardedService, log: Logger, entries: Environment) {
+    this.#service = service;
+    this.#log = service.name === undefined ? log : log.child({ service: service.name });
+    this.#entries = entries;
+  }
+
+  /** Sends a signal. @param marginMs time beyond the grace after which the process is killed; null: an earlier signal set it */
+  signal(signal: NodeJS.Signals, marginMs: number | null): void {
+    const kill = () => {
+      this.#log.fatal({ graceMs: this.#graceMs }, 'the service did not end after the signal and is killed');
+      this.#child?.kill('SIGKILL');
+    };
+    const isRunning = this.#child?.exitCode === null && this.#child.signalCode === null;
+    if (marginMs !== null && isRunning) setTimeout(kill, this.#graceMs + marginMs).unref();
+    this.#child?.kill(signal);
+  }
+
+  /** Keeps it running until the signal. @returns its exit code */
+  async run(stop: AbortSignal, firstPauseMs: number): Promise<number> {
+    for (let deaths = 0; !stop.aborted; ) {
+      const startedAt = performance.now();
+      this.#child = start(this.#service, this.#entries);
+      this.#child.on('message', (named: { graceMs?: number }) => (this.#graceMs = named.graceMs ?? this.#graceMs));
+      const end = await ended(this.#child);
+      if (isFinal(end.code)) {
+        if (end.code !== 0 && this.#service.name !== undefined)
+          this.#log.error({ exitCode: end.code }, 'the service ended for good; its log tells why');
+        return end.code;
+      }
+      if (stop.aborted) return end.code ?? 128 + constants.signals[end.signal ?? 'SIGKILL'];
+      deaths = performance.now() - startedAt < STEADY_MS ? deaths + 1 : 1;
+      const delayMs = Math.min(LONGEST_PAUSE_MS, firstPauseMs * 2 ** (deaths - 1));
+      this.#log.error({ ...end, deaths, delayMs }, 'the service ended abnormally and will be restarted');
+      await sleep(delayMs, undefined, { signal: stop }).catch(() => undefined);
+    }
+    return 0;
+  }
+}
+
+function start(service: GuardedService, entries: Environment): ChildProcess {
+  const { argv, makesAnswers = false, env = environment, directory, logFile } = service;
   const [command, ...first] = SELF;
-  return spawn(command, [...first, ...argv, '--no-guardian'], {
-    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
-    detached: true,
-    env
-  });
+  const log = logFile === undefined ? 'inherit' : openSync(logFile, 'a', 0o600);
+  try {
+    return spawn(command, [...first, ...argv, '--no-guardian'], {
+      stdio: [logFile === undefined ? 'inherit' : 'ignore', log, log, 'ipc'],
+      detached: true,
+      ...(directory === undefined ? {} : { cwd: directory }),
+      env: { ...env, ...memoryVariables(makesAnswers, env), ...entries }
+    });
+  } finally {
+    if (typeof log === 'number') closeSync(log);
+  }
 }
 
 interface End {

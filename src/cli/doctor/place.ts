@@ -2,6 +2,7 @@ import type { StatsFs } from 'node:fs';
 import { access, constants, statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, resolve } from 'node:path';
+import { reachableUrl } from '../../config/service-url.ts';
 import { findDirectoryFault } from '../../process/private-directory.ts';
 import { checkAlive } from '../../service/life/probe.ts';
 import { type Finding, fault, ok } from './finding.ts';
@@ -44,17 +45,21 @@ async function findParentFault(path: string): Promise<string | null> {
 /** Examines the port on which a service is to listen. */
 export async function examinePort(variable: string, host: string, port: number): Promise<Finding> {
   const check = `${variable}=${port}`;
+  const code = await findPortFault(host, port);
+  if (code === null) return ok(check, 'it is free');
+  if (code !== 'EADDRINUSE')
+    return fault(check, `this user cannot listen on ${host}:${port} (${code})`, 'choose another port or address');
+  return await checkAlive({ url: reachableUrl(host, port) }).then(
+    () => ok(check, 'a service of the platform listens there already'),
+    () => fault(check, 'another program listens there', `stop it, or set ${variable} to another port`)
+  );
+}
+
+/** Returns the system's code for why nobody can begin to listen there now; null when somebody can. */
+export async function findPortFault(host: string, port: number): Promise<string | null> {
   const { promise, resolve: settle } = Promise.withResolvers<string | null>();
   const trial = createServer();
   trial.once('error', ({ code = 'error' }: NodeJS.ErrnoException) => settle(code));
   trial.listen(port, host, () => trial.close(() => settle(null)));
-  const code = await promise;
-  if (code === null) return ok(check, 'it is free');
-  if (code !== 'EADDRINUSE')
-    return fault(check, `this user cannot listen on ${host}:${port} (${code})`, 'choose another port or address');
-  const here = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host;
-  return await checkAlive({ url: `http://${here}:${port}` }).then(
-    () => ok(check, 'a service of the platform listens there already'),
-    () => fault(check, 'another program listens there', `stop it, or set ${variable} to another port`)
-  );
+  return await promise;
 }

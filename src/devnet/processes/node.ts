@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { type AskedService, askService } from '../ask.ts';
-import type { NodeAddress } from '../services.ts';
+import { type AskedService, askService } from '../../installation/ask.ts';
+import type { NodeAddress } from '../../installation/plan.ts';
 import { type PrivateLitecoind, startLitecoind } from './litecoin.ts';
 import type { MinedNode } from './miner.ts';
 

@@ -7,18 +7,9 @@ import { holdDirectory } from '../../../src/devnet/directory.ts';
 import { planRounds } from '../../../src/devnet/processes/miner.ts';
 import { type ServiceOrder, startService } from '../../../src/devnet/processes/process.ts';
 import { createRandom } from '../../../src/devnet/random.ts';
-import {
-  clientOrder,
-  decoderOrder,
-  encoderOrder,
-  explorerOrder,
-  hubOrder,
-  indexerOrder,
-  minerOrder,
-  serverOrder,
-  trackerOrder
-} from '../../../src/devnet/services.ts';
+import { orderOf, planOf } from '../../../src/devnet/services.ts';
 import type { DevnetSettings } from '../../../src/devnet/settings.ts';
+import { PARTS } from '../../../src/installation/plan.ts';
 import fc from '../../support/fast-check.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 
@@ -91,22 +82,13 @@ test("the caller's own variables configure no service of the devnet", () => {
   const settings: DevnetSettings = { directory, seed: 's', ports, apiKey: 'k', shell, tell: () => undefined };
   const database = { host: '127.0.0.1', port: 5, user: 'u', pass: 'p' };
   const node = { host: '127.0.0.1', port: 6, user: 'u', password: 'p' };
-  for (const { name, env } of [
-    hubOrder(settings, database),
-    minerOrder(settings, node),
-    decoderOrder(settings, database, node),
-    indexerOrder(settings, database),
-    trackerOrder(settings, database, node),
-    encoderOrder(settings, node),
-    explorerOrder(settings, database),
-    serverOrder(settings),
-    clientOrder(settings, database)
-  ]) {
+  const plan = planOf(settings, database, node);
+  for (const { name, env } of PARTS.map((part) => orderOf(settings, plan, part))) {
     assert.equal(env['PATH'], '/bin', name);
     assert.deepEqual([env['SYNC_EXCLUDE'], env['HUB_VALIDATORS']], [undefined, undefined], name);
     assert.notEqual(env['DECODER_DB_NAME'], 'precious', name);
   }
-  assert.equal(serverOrder(settings).env['SYNC_MODE'], 'server');
+  assert.equal(orderOf(settings, plan, 'server').env['SYNC_MODE'], 'server');
 });
 
 test('PROCESS_EXITED: a service that ends before it is ready, with the end of its log', async () => {

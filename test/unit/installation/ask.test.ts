@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
-import { askService } from '../../../src/devnet/ask.ts';
 import type { PlatformError } from '../../../src/errors.ts';
+import { askService } from '../../../src/installation/ask.ts';
 
 async function serve(listener: RequestListener): Promise<string> {
   const server = createServer(listener).listen(0, '127.0.0.1');

@@ -14,7 +14,7 @@ import { createLogger } from '../log.ts';
 import { lockDirectory } from '../process/directory-lock.ts';
 import { type GuardedService, guardAll } from '../process/guardian.ts';
 import { openPrivateDirectory } from '../process/private-directory.ts';
-import { checkAlive } from '../service/probe.ts';
+import { checkAlive } from '../service/life/probe.ts';
 import { loadService, makesAnswers } from '../services.ts';
 import type { Command, Environment } from './command.ts';
 import { findUnknownNames } from './config-names.ts';
@@ -90,9 +90,14 @@ async function serviceOf(part: Part, plan: Plan, local: Sources, directory: stri
   if (part !== 'miner') computed[place.key] ??= plan.apiKey; // the miner's key would close its page
   if (part === 'explorer') computed['EXPLORER_STATE_DIR'] = plan.stateDirectory(part);
   const given = namesOf(variables).flatMap((name) => {
-    const isComputed = computed[name] !== undefined || computed[name.replace(/_FILE$/, '')] !== undefined;
-    const { text } = isComputed ? { text: undefined } : findText(name, local);
-    return text === undefined ? [] : [[name, name === 'PLATFORM_PROFILE' ? resolve(text) : text] as const];
+    const { text } = findText(name, local);
+    const chosen = name.replace(/_FILE$/, '');
+    if (text === undefined) return [];
+    if (name === 'PLATFORM_PROFILE') return [[name, resolve(text)] as const];
+    if (name in upVariables) return [];
+    if (computed[chosen] === undefined) return [[name, text] as const];
+    console.error(`platform-node up: ${name} is not used: up itself chooses ${chosen} of the ${part}`);
+    return [];
   });
   const inherited = INHERITED.map((name) => [name, local.env[name]] as const);
   const own = Object.entries(computed).map(([name, value]) => [name, String(value)] as const);

@@ -45,7 +45,8 @@ const OF: Readonly<Record<Part, (plan: Plan) => Settings>> = {
   encoder: (plan) => ({
     ...nodeVariables(plan),
     ...placeVariables(plan, 'encoder', 'ENCODER'),
-    UTXO_TRACKER_URL: urlOf(plan, 'tracker')
+    UTXO_TRACKER_URL: urlOf(plan, 'tracker'),
+    UTXO_TRACKER_API_KEY: plan.apiKey
   }),
   explorer: (plan) => ({
     NETWORK: plan.network.name,

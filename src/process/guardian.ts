@@ -126,12 +126,16 @@ class Guarded {
   /** Sends a signal. @param marginMs time beyond the grace after which the process is killed; null: an earlier signal set it */
   signal(signal: NodeJS.Signals, marginMs: number | null): void {
     const kill = () => {
+      if (!this.#isRunning()) return; // of several services, others run on
       this.#log.fatal({ graceMs: this.#graceMs }, 'the service did not end after the signal and is killed');
       this.#child?.kill('SIGKILL');
     };
-    const isRunning = this.#child?.exitCode === null && this.#child.signalCode === null;
-    if (marginMs !== null && isRunning) setTimeout(kill, this.#graceMs + marginMs).unref();
+    if (marginMs !== null) setTimeout(kill, this.#graceMs + marginMs).unref();
     this.#child?.kill(signal);
+  }
+
+  #isRunning(): boolean {
+    return this.#child?.exitCode === null && this.#child.signalCode === null;
   }
 
   /** Keeps it running until the signal. @returns its exit code */

@@ -84,7 +84,7 @@ test('a batch, its log entry and the numbers of submitters are written together'
     [1, 2, 3]
   );
   assert.deepEqual(
-    (await one.journal.entries(2, 1)).map(({ batch }) => batch.seq),
+    (await one.journal.entries(2, 1, 1_000_000)).map(({ batch }) => batch.seq),
     [2]
   );
   const [row] = await rows(one.connection, 'SELECT param_value, UNIX_TIMESTAMP(updated_at) AS stamp FROM configs');
@@ -145,4 +145,17 @@ test('below a stable checkpoint no votes are kept, and the log is', async () => 
     [restored.stable, restored.votes.map(({ signed: { message } }) => (message as Vote).seq)],
     [stable, [101]]
   );
+});
+
+test('entries of the log are read up to so many bytes, and at least one', async () => {
+  const one = await open();
+  await applyAll(one, 5);
+  const [first] = await one.journal.entries(1, 1, 0);
+  const bytes = Buffer.byteLength(JSON.stringify(first));
+  const placesOf = async (from: number, most: number, mostBytes: number) =>
+    (await one.journal.entries(from, most, mostBytes)).map(({ batch }) => batch.seq);
+  assert.deepEqual(await placesOf(1, 100, 0), [1]);
+  assert.deepEqual(await placesOf(2, 100, 3.5 * bytes), [2, 3, 4]);
+  assert.deepEqual(await placesOf(2, 2, 100 * bytes), [2, 3]);
+  assert.deepEqual(await placesOf(6, 100, 100 * bytes), []);
 });

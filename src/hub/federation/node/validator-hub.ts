@@ -9,7 +9,7 @@ import { step } from '../consensus/step.ts';
 import type { Envelope } from '../gossip/envelope.ts';
 import { signMessage, signOperation } from '../gossip/signatures.ts';
 import type { Journal } from '../journal/journal.ts';
-import { packed, readHeard } from './wire.ts';
+import { MOST_BYTES, packed, readHeard } from './wire.ts';
 
 /** Connections to the other hubs. */
 interface Gossip {
@@ -252,7 +252,7 @@ export class ValidatorHub {
     this.#answering.add(to);
     this.#write(async () => {
       this.#answering.delete(to);
-      const [entries] = packed(await journal.entries(seq, MOST_ENTRIES));
+      const [entries] = packed(await journal.entries(seq, MOST_ENTRIES, MOST_BYTES));
       if (entries) gossip.sendTo(to, 'STATE_LOG', { set, entries });
     });
   }

@@ -13,7 +13,7 @@ export type Heard =
 /** Items of one envelope. */
 const MOST_ITEMS = 1_000;
 /** Bytes of one envelope's data, well below the bound of an envelope. */
-const MOST_BYTES = 786_432;
+export const MOST_BYTES = 786_432;
 
 /** Returns what an envelope says about the log of a set; null for anything else. */
 export function readHeard({ type, data }: Envelope, set: string): Heard | null {

@@ -274,8 +274,8 @@ export const syncVariables = {
     example: 'nats://nats1:4222,nats://nats2:4222'
   }),
   SYNC_NATS_CREDS: text({
-    doc: 'server: credentials file for NATS',
-    example: '/etc/platform-node/publisher.creds'
+    doc: 'server: file with the seed of an nkey for NATS, or with credentials (a JWT and its seed)',
+    example: '/etc/platform-node/publisher.nk'
   }),
   SYNC_NATS_TOKEN: text({ doc: 'server: token for NATS', secret: true }),
   SYNC_NATS_REPLICAS: integer({

@@ -16,7 +16,7 @@ const PING_INTERVAL_MS = 5_000;
 export interface LinkOptions {
   /** `nats://` or `tls://` addresses of one cluster, without credentials. */
   readonly urls: readonly string[];
-  /** Path of a credentials file. */
+  /** Path of a file with the seed of an nkey, or with credentials (a JWT and its seed). */
   readonly creds: string | undefined;
   readonly token: string | undefined;
   readonly log: Logger;
@@ -120,7 +120,9 @@ export class NatsLink {
 
   async #connect(): Promise<NatsConnection> {
     const { urls, creds, token } = this.#options;
-    const { connect, credsAuthenticator } = await import('@nats-io/transport-node');
+    const { connect, credsAuthenticator, nkeyAuthenticator } = await import('@nats-io/transport-node');
+    const secret = creds === undefined ? undefined : await readFile(creds);
+    const isSeed = secret !== undefined && /^SU[A-Z2-7]+$/.test(secret.toString().trim());
     return connect({
       servers: [...urls],
       name: 'platform-node sync',
@@ -128,7 +130,9 @@ export class NatsLink {
       pingInterval: PING_INTERVAL_MS,
       // The client would send what it has buffered after a loss, though the stream may have moved on meanwhile.
       reconnect: false,
-      ...(creds && { authenticator: credsAuthenticator(await readFile(creds)) }),
+      ...(secret && {
+        authenticator: isSeed ? nkeyAuthenticator(Buffer.from(secret.toString().trim())) : credsAuthenticator(secret)
+      }),
       ...(token && { token }),
       ...(urls.some((url) => url.startsWith('tls://')) && { tls: {} })
     });

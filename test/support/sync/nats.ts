@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
 import { Objm } from '@nats-io/obj';
-import { connect } from '@nats-io/transport-node';
+import { type Authenticator, connect } from '@nats-io/transport-node';
 import { findProgram } from '../../../src/config/programs.ts';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { stopChild } from '../../../src/devnet/processes/stop-child.ts';
@@ -18,6 +18,14 @@ interface StreamMessage {
   readonly text: string;
 }
 
+interface TestNatsOptions {
+  /** A configuration file, and the environment that it names. */
+  readonly file?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Proves who reads. */
+  readonly authenticator?: Authenticator;
+}
+
 /** A nats-server of the calling test file's own, with JetStream on disk. */
 export class TestNats {
   readonly url: string;
@@ -25,13 +33,20 @@ export class TestNats {
   readonly #directory = temporaryDirectory('nats');
   #child: ChildProcess | undefined;
 
-  private constructor(port: number) {
+  readonly #configuration: readonly string[];
+  readonly #env: Readonly<Record<string, string>>;
+  readonly #access: { readonly authenticator?: Authenticator };
+
+  private constructor(port: number, { file, env = {}, authenticator }: TestNatsOptions) {
     this.#port = port;
+    this.#configuration = file === undefined ? [] : ['-c', file];
+    this.#env = env;
+    this.#access = authenticator ? { authenticator } : {};
     this.url = `nats://127.0.0.1:${port}`;
   }
 
-  static async start(): Promise<TestNats> {
-    const nats = new TestNats(await freePort());
+  static async start(options: TestNatsOptions = {}): Promise<TestNats> {
+    const nats = new TestNats(await freePort(), options);
     atEnd(() => nats.end());
     await nats.start();
     return nats;
@@ -39,12 +54,13 @@ export class TestNats {
 
   /** Starts it at its port, with what it had stored. */
   async start(): Promise<void> {
-    const words = ['-a', '127.0.0.1', '-p', String(this.#port), '-js', '-sd', this.#directory];
+    const words = [...this.#configuration, '-a', '127.0.0.1', '-p', String(this.#port), '-js', '-sd', this.#directory];
     this.#child = spawn(findProgram('nats-server', ['/usr/sbin/nats-server', '/usr/local/bin/nats-server']), words, {
-      stdio: 'ignore'
+      stdio: 'ignore',
+      env: { PATH: process.env['PATH'], ...this.#env }
     });
     await eventually('nats-server answers', async () => {
-      const connection = await connect({ servers: this.url, reconnect: false }).catch(() => null);
+      const connection = await connect({ servers: this.url, reconnect: false, ...this.#access }).catch(() => null);
       await connection?.close();
       return connection !== null;
     });
@@ -56,7 +72,7 @@ export class TestNats {
 
   /** The value of this name that a server keeps; null when there is none. */
   async value(name: string): Promise<Record<string, unknown> | null> {
-    const connection = await connect({ servers: this.url, reconnect: false });
+    const connection = await connect({ servers: this.url, reconnect: false, ...this.#access });
     try {
       return (await (await new Kvm(jetstream(connection)).open('PLATFORM')).get(name))?.json() ?? null;
     } finally {
@@ -66,7 +82,7 @@ export class TestNats {
 
   /** All messages of a stream, oldest first; none when there is no such stream. */
   async read(stream: string): Promise<StreamMessage[]> {
-    const connection = await connect({ servers: this.url, reconnect: false });
+    const connection = await connect({ servers: this.url, reconnect: false, ...this.#access });
     try {
       const manager = await jetstreamManager(connection);
       const info = await manager.streams.info(stream).catch(() => null);

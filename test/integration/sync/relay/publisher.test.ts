@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, readdirSync, rmSync } from 'node:fs';
+import { appendFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { jetstream } from '@nats-io/jetstream';
+import { connect, nkeyAuthenticator, nkeys } from '@nats-io/transport-node';
 import { type Logger, silentLogger } from '../../../../src/log.ts';
 import type { ResumePoint } from '../../../../src/replication/source/reading/resume-point.ts';
 import { Relay } from '../../../../src/sync/relay/relay.ts';
@@ -96,12 +98,13 @@ function pointAt(height: number, branch: string, reorgs: number): ResumePoint {
 function openRelay(
   directory = temporaryDirectory('relay'),
   maxBacklogBytes = 2 ** 30,
-  warnings: unknown[] = []
+  warnings: unknown[] = [],
+  place: { readonly url: string; readonly creds?: string } = nats
 ): Relay {
   const warn = (...said: unknown[]) => warnings.push(said);
   const log: Logger = Object.assign(Object.create(silentLogger), { warn, child: () => log });
   const relay = new Relay({
-    nats: { urls: [nats.url], creds: undefined, token: undefined },
+    nats: { urls: [place.url], creds: place.creds, token: undefined },
     limits: { replicas: 1, keepMs: 3_600_000, maxBytes: 64 * 2 ** 20 },
     directory,
     maxBacklogBytes,
@@ -268,4 +271,34 @@ test('a stream that carries another subject is not written', async () => {
   const refusal = /PLATFORM_DECODER_A_B_REGTEST carries platform\.v1\.decoder\.a_b\.regtest, and not platform/;
   await eventually('it is refused', async () => refusal.test(relay.view(other)?.reason ?? ''));
   assert.deepEqual(await source.types(), ['break 0']);
+});
+
+test('with the users of ops/nats a publisher with its nkey writes, and a reader reads and writes nothing', async () => {
+  const [publisher, reader] = [nkeys.createUser(), nkeys.createUser()];
+  const authenticator = nkeyAuthenticator(reader.getSeed());
+  const guarded = await TestNats.start({
+    file: join(import.meta.dirname, '../../../../ops/nats/nats-server.conf'),
+    env: { PLATFORM_PUBLISHER: publisher.getPublicKey(), PLATFORM_READER: reader.getPublicKey() },
+    authenticator
+  });
+  const creds = join(temporaryDirectory('nkey'), 'publisher.nk');
+  writeFileSync(creds, `${Buffer.from(publisher.getSeed())}\n`);
+  const source = new Source('guarded');
+  const relay = openRelay(undefined, undefined, [], { url: guarded.url, creds });
+  await source.keep(relay);
+  await source.block(relay, 'a', 600 * 2 ** 10);
+  await source.block(relay);
+  await source.isPublished(relay);
+  const messages = await guarded.read(source.stream);
+  assert.deepEqual(
+    messages.slice(1).map(({ text }) => text),
+    source.sent
+  );
+  const connection = await connect({ servers: guarded.url, authenticator, reconnect: false });
+  const subject = 'platform.v1.decoder.guarded.regtest';
+  await assert.rejects(jetstream(connection).publish(subject, 'forged', { timeout: 1_000 }), /Permissions Violation/i);
+  const purge = `$JS.API.STREAM.PURGE.${source.stream}`;
+  await assert.rejects(connection.request(purge, '', { timeout: 1_000 }), /Permissions Violation/i);
+  await connection.close();
+  assert.equal((await guarded.read(source.stream)).length, 3);
 });

@@ -19,23 +19,40 @@ const LOST_POSITION = 1236;
 const COLUMNS = `SELECT COLUMN_NAME, COLLATION_NAME, CHARACTER_SET_NAME, COLUMN_COMMENT, COLUMN_TYPE
   FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`;
 
+/** Fields of a column's definition by which the package reads its values. */
+interface ColumnSchema {
+  readonly CHARACTER_SET_NAME: string | null;
+  readonly COLUMN_TYPE: string;
+}
+
+/** The same column with its texts left as bytes: only integers are read, and decoding texts costs half of what reading the log does. */
+function undecoded(column: ColumnSchema): ColumnSchema {
+  const { CHARACTER_SET_NAME: charset, COLUMN_TYPE: type } = column;
+  if (charset === null) return column;
+  return { ...column, CHARACTER_SET_NAME: null, COLUMN_TYPE: /^(var)?char\b/i.test(type) ? 'varbinary' : type };
+}
+
 /** The package's reader; a table that is gone by the time its rows are read does not stop it. */
 class LogReader extends ZongJi {
   /** Called by the package, which halts for good where it finds no columns. */
   _fetchTableInfo(event: { tableId: number; schemaName: string; tableName: string }, next: () => void): void {
     const reader = this as unknown as {
       ctrlConnection: {
-        query(sql: string, values: string[], done: (fault: Error | null, rows: never[]) => void): void;
+        query(sql: string, values: string[], done: (fault: Error | null, rows: ColumnSchema[]) => void): void;
       };
       emit(name: 'error', fault: Error): void;
-      tableMap: Record<number, { columnSchemas: never[]; parentSchema: string; tableName: string }>;
+      tableMap: Record<number, { columnSchemas: ColumnSchema[]; parentSchema: string; tableName: string }>;
     };
     reader.ctrlConnection.query(COLUMNS, [event.schemaName, event.tableName], (fault, columnSchemas) => {
       if (fault) {
         reader.emit('error', fault);
         return;
       }
-      reader.tableMap[event.tableId] = { columnSchemas, parentSchema: event.schemaName, tableName: event.tableName };
+      reader.tableMap[event.tableId] = {
+        columnSchemas: columnSchemas.map(undecoded),
+        parentSchema: event.schemaName,
+        tableName: event.tableName
+      };
       next();
     });
   }

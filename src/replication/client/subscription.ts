@@ -22,6 +22,8 @@ import { readRetryAfter, sourceError } from './source-connection.ts';
 
 /** Limit of messages that wait to be applied; beyond it the replica drops the connection and catches up by REST. */
 const MAX_QUEUE_BYTES = Math.min(256 * 2 ** 20, MAX_TEXT_BYTES);
+/** Waiting messages of so many bytes are parsed before they are asked for. */
+const AHEAD_BYTES = 4 * 2 ** 20;
 /** The least size counted for one message: an empty one takes memory too. */
 const LEAST_BYTES = 1024;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
@@ -62,7 +64,13 @@ const HEAD_BYTES = 512;
 const STATUS_HEAD = '{"type":"status"';
 const isStatus = shapeOf(StatusMessageSchema);
 
-const weightOf = ({ length }: Buffer): number => Math.max(length, LEAST_BYTES);
+const weightOf = ({ length }: { readonly length: number }): number => Math.max(length, LEAST_BYTES);
+
+/** A waiting message that is parsed, and its length in bytes. */
+interface Parsed<M> {
+  readonly message: M;
+  readonly length: number;
+}
 
 /** One live stream of one source: messages are taken one by one, in order. */
 export class Subscription<M extends Heard = ServerMessage> {
@@ -70,6 +78,10 @@ export class Subscription<M extends Heard = ServerMessage> {
   readonly #socket: WebSocket;
   readonly #source: SourceClient;
   readonly #queue: Buffer[] = [];
+  /** Messages that come before the queue. */
+  readonly #parsed: Parsed<M>[] = [];
+  #parsedBytes = 0;
+  #isParsing = false;
   readonly #timers: NodeJS.Timeout[] = [];
   #queuedBytes = 0;
   #wake: (() => void) | undefined;
@@ -170,11 +182,14 @@ export class Subscription<M extends Heard = ServerMessage> {
 
   /** The next message, or null after `waitMs` without one. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_INVALID */
   async next(waitMs: number, signal: AbortSignal): Promise<M | null> {
-    if (this.#queue.length === 0 && !this.#fault) await this.#arrival(waitMs, signal);
-    const data = this.#queue.shift();
-    if (data !== undefined) {
-      this.#queuedBytes -= weightOf(data);
-      return this.#parse(data);
+    if (this.waiting === 0 && !this.#fault) await this.#arrival(waitMs, signal);
+    const parsed = this.#parsed.shift();
+    const taken = parsed ?? this.#queue.shift();
+    if (taken !== undefined) {
+      this.#queuedBytes -= weightOf(taken);
+      if (parsed) this.#parsedBytes -= weightOf(parsed);
+      this.#parseAhead();
+      return parsed ? parsed.message : this.#parse(taken as Buffer);
     }
     if (this.#fault) throw this.#fault;
     return null;
@@ -208,12 +223,12 @@ export class Subscription<M extends Heard = ServerMessage> {
 
   /** Messages that are here and were not taken. */
   get waiting(): number {
-    return this.#queue.length;
+    return this.#parsed.length + this.#queue.length;
   }
 
   /** Length of the next message; null when none is here. */
   get nextBytes(): number | null {
-    return this.#queue[0]?.length ?? null;
+    return (this.#parsed[0] ?? this.#queue[0])?.length ?? null;
   }
 
   /** Sends a message. @returns false when the connection is not open */
@@ -266,6 +281,26 @@ export class Subscription<M extends Heard = ServerMessage> {
     if (height !== undefined) this.#newest = type === 'block' ? Number(height) : Number(height) - 1;
     this.onArrival();
     this.#wake?.();
+    this.#parseAhead();
+  }
+
+  /** Parses what waits while its taker waits for a database, one message in a turn of the event loop. */
+  #parseAhead(): void {
+    if (this.#isParsing || this.#queue.length === 0) return;
+    this.#isParsing = true;
+    setImmediate(() => {
+      this.#isParsing = false;
+      const [data] = this.#queue;
+      if (data === undefined || this.#parsedBytes + weightOf(data) > AHEAD_BYTES) return;
+      try {
+        this.#parsed.push({ message: this.#parse(data), length: data.length });
+      } catch {
+        return; // its taker gets the fault
+      }
+      this.#parsedBytes += weightOf(data);
+      this.#queue.shift();
+      this.#parseAhead();
+    });
   }
 
   #note(status: StatusMessage | null): void {

@@ -156,9 +156,9 @@ export async function applyAmendments(
     const [ids, touched] = [new CarriedIds(before.ids.own), new TouchedBalances()];
     const journal = new UndoJournal(batch, span.first, span.last);
     const group = new GroupTransaction(batch, schema, span, { journal, ids, touched, isAmendment: true });
-    for (const message of messages) {
+    for (const part of readTogether(schema, messages)) {
       const intake = new GroupIntake(group, schema, { span, ids, derives: false });
-      await intake.add({ ...message, data: {} });
+      for (const message of part) await intake.add({ ...message, data: {} });
       await group.take(intake.wants);
     }
     await journal.flush();
@@ -176,6 +176,26 @@ export async function applyAmendments(
   } catch (caught) {
     throw await failedAt(caught, connection, examiner, `an amendment of block ${height}`);
   }
+}
+
+/** Consecutive amendments whose order says nothing but which of two rows of one name is the later: they only bring named rows. */
+function readTogether(schema: ReplicaSchema, messages: readonly AmendmentMessage[]): readonly AmendmentMessage[][] {
+  const isNaming = (name: string) => {
+    const { identity, plan } = schema.byName.get(name) ?? {};
+    return identity?.every((at) => !plan!.storedColumns[at]!.nullable) ?? false;
+  };
+  const isPlain = ({ ranges, deleted_rows, updated_rows }: AmendmentMessage) =>
+    [ranges, deleted_rows].every((part) => Object.keys(part ?? {}).length === 0) &&
+    Object.keys(updated_rows ?? {}).every(isNaming);
+  const parts: AmendmentMessage[][] = [];
+  let wasPlain = false;
+  for (const message of messages) {
+    const isAlone = !isPlain(message);
+    if (wasPlain && !isAlone) parts.at(-1)!.push(message);
+    else parts.push([message]);
+    wasPlain = !isAlone;
+  }
+  return parts;
 }
 
 /** Applies a since-snapshot as one group. @returns, @throws as `applyBlocks` */

@@ -39,15 +39,16 @@ const AMENDED = [
   amendment(3, 2, { updated_rows: { tokens: [{ ...TOKEN, supply: '6.00000000' }] } })
 ];
 
-async function amend(messages: readonly AmendmentMessage[]) {
+/** @param together in one transaction */
+async function amend(messages: readonly AmendmentMessage[], together = false) {
   const { writer } = await createReplica();
   await apply(writer, [FIRST]);
   const before = await content(writer);
   const notes = [{ id: 80, block_index: 2, text: 'own' }];
   await apply(writer, [block(2, { notes, tokens: [TOKEN] })]);
-  for (const message of messages) {
-    const after = { amendments: message.number, misses: false };
-    await applyAmendments(writer, await context(writer), await readReplicaState(writer), [message], after);
+  for (const part of together ? [messages] : messages.map((message) => [message])) {
+    const after = { amendments: part.at(-1)!.number, misses: false };
+    await applyAmendments(writer, await context(writer), await readReplicaState(writer), part, after);
   }
   return { writer, before };
 }
@@ -80,10 +81,22 @@ test('amendments that change nothing in the marker move no other writer away', a
   assert.equal((await readReplicaState(writer)).height, 1);
 });
 
-test('a rollback undoes the amendments of a block with it', async () => {
-  const { writer, before } = await amend(AMENDED);
-  const plan = await planRollback(writer, 2, 1);
-  await rollBack(writer, await context(writer), await readReplicaState(writer), plan!);
-  assert.deepEqual(await content(writer), before);
-  await writer.end();
+test('amendments that come together leave what they leave one by one: the later row of a name, or none', async () => {
+  const gone = amendment(4, 2, { deleted_rows: { tokens: [{ tick: 'AAA' }] } });
+  const other = amendment(5, 2, { updated_rows: { tokens: [{ ...TOKEN, id: 950, tick: 'CCC' }] } });
+  const back = amendment(6, 2, { updated_rows: { tokens: [{ ...TOKEN, supply: '7.00000000' }] } });
+  for (const messages of [AMENDED, [...AMENDED, gone, other], [...AMENDED, gone, other, back]]) {
+    const [one, all] = [await amend(messages), await amend(messages, true)];
+    assert.deepEqual(await content(all.writer), await content(one.writer));
+    await Promise.all([one.writer.end(), all.writer.end()]);
+  }
 });
+
+for (const together of [false, true])
+  test(`a rollback undoes the amendments of a block with it (${together ? 'together' : 'one by one'})`, async () => {
+    const { writer, before } = await amend(AMENDED, together);
+    const plan = await planRollback(writer, 2, 1);
+    await rollBack(writer, await context(writer), await readReplicaState(writer), plan!);
+    assert.deepEqual(await content(writer), before);
+    await writer.end();
+  });

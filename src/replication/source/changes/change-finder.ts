@@ -15,7 +15,7 @@ import type { OwnValues } from './own-rows.ts';
 import { reachesEnd, type Span } from './spans.ts';
 import type { TableFacts } from './table-facts.ts';
 import type { TableWatch } from './table-watch.ts';
-import { ChangeTaker, type NamedRows } from './taking.ts';
+import { ChangeTaker, groupRoom, type NamedRows } from './taking.ts';
 import type { TouchedKeys } from './touch-rules.ts';
 
 /** A look at all rows of a larger table may outlast the limit of its statement. */
@@ -39,13 +39,15 @@ interface GroupFacts {
   readonly logged: LoggedChanges | null;
   /** By table: values that are sent once more, for subscribers without amendments. */
   readonly again: ReadonlyMap<string, readonly Span[]>;
+  /** Every subscriber takes amendments. */
+  readonly isAmended: boolean;
 }
 
 /** Finds what changed since the last broadcast beyond the rows of the new blocks. All reads are of one snapshot. */
 export async function findChanges(
   statements: Statements,
   layout: SourceLayout,
-  { watches, facts, before, own, stale, withRows, touched, logged, again }: GroupFacts
+  { watches, facts, before, own, stale, withRows, touched, logged, again, isAmended }: GroupFacts
 ): Promise<{
   readonly tables: ReadonlyMap<string, TableFound>;
   readonly gaps: readonly string[];
@@ -85,7 +87,7 @@ export async function findChanges(
     await lookAround(statements, looks, withRows, new Set(touched.rules.map(({ plan }) => plan)));
     await lookAtCorrelated(statements, looks);
   }
-  const taker = new ChangeTaker(statements, layout.dbType);
+  const taker = new ChangeTaker(statements, layout.dbType, { room: groupRoom(looks, isAmended) });
   const found = new Map<string, TableFound>();
   const take = async (look: Look, named?: NamedRows) => {
     const change = named ? await taker.takeNamed(look, named, touched) : await taker.take(look, touched);

@@ -17,8 +17,26 @@ import type { TouchedKeys } from './touch-rules.ts';
 
 /** Rows and bytes of older blocks, and of tables without blocks, that go with one group; the rest goes with the next. */
 const GROUP_ROOM = { rows: 100_000, bytes: 16 * 2 ** 20 };
+/** The same where a group must be divided: replicas write it while amendments with the rest are read. */
+const FIRST_ROOM = { rows: 8_000, bytes: 512 * 1024 };
 /** Keys of one SELECT. */
 const KEYS_AT_ONCE = 500;
+
+/**
+ * Returns how much one group may carry.
+ *
+ * @param looks at all tables
+ * @param isAmended every subscriber takes the rest with amendments
+ */
+export function groupRoom(looks: readonly Look[], isAmended: boolean): Readonly<typeof GROUP_ROOM> {
+  if (!isAmended) return GROUP_ROOM;
+  let rows = 0;
+  for (const { watch, facts, wanted } of looks) {
+    if (!watch.isSingle) continue;
+    for (const span of wanted) rows += span === null ? 1 : Math.min(span[1] - span[0] + 1, facts?.rows ?? 0);
+  }
+  return rows > GROUP_ROOM.rows ? FIRST_ROOM : GROUP_ROOM;
+}
 
 /** The rows of a table that other tables' rows name. */
 export interface NamedRows {

@@ -423,7 +423,10 @@ export class SourceFeed {
 
   async #broadcast(messages: Broadcast[], readSince?: number): Promise<boolean> {
     const resume = this.#resumePoint();
-    return resume !== null && (await this.#options.broadcast(messages, resume, readSince));
+    if (resume === null) return false;
+    const hasPlain = await this.#options.broadcast(messages, resume, readSince);
+    this.#memory!.isAmended = !hasPlain;
+    return hasPlain;
   }
 
   async #keep(): Promise<void> {

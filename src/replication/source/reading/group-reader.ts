@@ -309,7 +309,8 @@ class GroupReader {
       withRows: this.#withRows,
       touched: this.#touched,
       logged: this.#logged?.touched ?? null,
-      again: this.#memory.again(AGAIN_ROWS)
+      again: this.#memory.again(AGAIN_ROWS),
+      isAmended: this.#memory.isAmended
     });
     const { vanishedIds } = this.#lookups;
     const lookupTimes = new Map<string, string>();

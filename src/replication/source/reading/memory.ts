@@ -60,6 +60,8 @@ export class SourceMemory {
   readonly forced = new Map<string, Set<string>>();
   /** By lookup table, the highest id that the reader of a snapshot may hold since the last group. */
   readonly heldIds = new Map<string, bigint>();
+  /** Every subscriber takes amendments, as far as the last broadcast says. */
+  isAmended = false;
   readonly #dbType: DbType;
   #recent: RecentBlock[];
   /** Reorgs that a reader of these blocks may not have noticed. */

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
-import { createDatabase } from '../../../support/mariadb.ts';
+import { createDatabase, startOwnServer } from '../../../support/mariadb.ts';
 import { sql } from '../../../support/sql.ts';
 import { appendBlocks, createIndexer } from '../../../support/sync/generated-indexer.ts';
 import { SourceThread } from '../../../support/sync/source-thread.ts';
@@ -93,4 +95,26 @@ test('a table that is away for a moment is not gone; one that is dropped is, aft
   await source.reaches(last);
   assert.notEqual((await source.handle.ask('schema.read', {})).fingerprint, fingerprint);
   assert.ok(source.resume!.served !== undefined && !('notes' in source.resume!.served));
+});
+
+test('TABLE_HIDDEN: a damaged table is not one that was dropped: nothing is broadcast until it is repaired', async (t) => {
+  const server = await startOwnServer([]);
+  const database = await createDatabase('damaged', server.root);
+  await createIndexer(database, { seed: 'damaged', blocks: 5, rows: 100 });
+  await sql(database, 'CREATE TABLE notes (id INT PRIMARY KEY)', 'INSERT INTO notes VALUES (1)');
+  const source = SourceThread.start(t, database, 'indexer', options);
+  await source.reaches(104);
+  const { fingerprint } = await source.handle.ask('schema.read', {});
+  const [place] = await sql(database, 'SELECT @@datadir AS path');
+  const definition = join(String(place!['path']), database.name, 'notes.frm');
+  const sound = readFileSync(definition);
+  writeFileSync(definition, sound.subarray(0, 10));
+  await sql(database, 'FLUSH TABLES notes').catch(() => undefined);
+  const tip = await appendBlocks(database, 1, 'damaged');
+  await source.until(() => /table notes was served/.test(String(source.report?.lastError)), 'the reason');
+  assert.equal(source.resume!.height, tip - 1);
+  writeFileSync(definition, sound);
+  await sql(database, 'FLUSH TABLES notes');
+  await source.reaches(tip);
+  assert.equal((await source.handle.ask('schema.read', {})).fingerprint, fingerprint);
 });

@@ -518,6 +518,24 @@ test("the program's place on disk, and that it may be one file, are known in one
   assert.deepEqual(knowing, ['src/process/program.ts']);
 });
 
+test('encoder, decoder and indexer read the text of an action by one module', () => {
+  const splits = /\.split\('[|;]'\)/;
+  // It knows a FILE by the module, and then edits its fields as they were written.
+  const own = ['src/encoder/creation/file-compression.ts'];
+  const others = files.filter(
+    ({ file, source }) => /^src\/(?:encoder|decoder)\//.test(file) && splits.test(source) && !own.includes(file)
+  );
+  assert.deepEqual(
+    others.map(({ file }) => file),
+    []
+  );
+  for (const room of ['encoder', 'decoder', 'indexer'])
+    assert.ok(
+      files.some(({ file, source }) => file.startsWith(`src/${room}/`) && source.includes("coin/action/command.ts'")),
+      room
+    );
+});
+
 test('nothing is compressed synchronously outside workers', () => {
   const blockers = files.filter(
     ({ file, source }) =>

@@ -16,6 +16,7 @@ import { type Composed, compose, composeReveal, type Order } from '../../../src/
 import { dustAmount } from '../../../src/encoder/transaction/dust.ts';
 import { ENCODINGS } from '../../../src/encoder/transaction/encodings.ts';
 import { writePsbt } from '../../../src/encoder/transaction/psbt.ts';
+import { MAX_INPUTS, selectCoins } from '../../../src/encoder/transaction/select-coins.ts';
 import { readSender, type Sender } from '../../../src/encoder/transaction/sender.ts';
 import { payloadOf } from '../../support/coin/carriers.ts';
 import { publicKeyOf, signPsbt } from '../../support/encoder/signer.ts';
@@ -298,6 +299,30 @@ test('hundreds of coins of one large transaction are told in no time, and no mor
   const few = { inputs: form.inputs.slice(0, 2), outputs: [{ amount: 150_000n, script: sender.script }] };
   const signed = signPsbt(writePsbt(few, firstSpent(sender, spendable.slice(0, 2))).toString('hex'), SECRET);
   assert.equal(readRawTransaction(Buffer.from(signed, 'hex')).outputs.length, 1);
+});
+
+test('coins are selected in work that grows with their number, not with its square', () => {
+  const sender = SENDERS[0]!;
+  const lookedAt = (count: number) => {
+    let inputs = 0;
+    const { coins } = selectCoins(
+      Array.from({ length: count }, (_, vout) => ({ txid: '55'.repeat(32), vout, amount: 10_000n })),
+      {
+        outputsFor: () => [{ amount: 9_000n * BigInt(count), script: sender.script }],
+        inputOf: ({ txid, vout }) => ({ txid, vout, sequence: 0, unlock: sender.unlock }),
+        fee: (form) => {
+          inputs += form.inputs.length;
+          return BigInt(virtualSize(form));
+        },
+        changeScript: sender.script,
+        changeDust: 3_000n
+      }
+    );
+    assert.ok(coins.length > count * 0.9, 'nearly all are needed');
+    return inputs;
+  };
+  const [few, many] = [lookedAt(MAX_INPUTS / 5), lookedAt(MAX_INPUTS)];
+  assert.ok(many <= 6 * few, `${few} inputs for ${MAX_INPUTS / 5} coins, ${many} for ${MAX_INPUTS}`);
 });
 
 test('a reveal pays what the first transaction left where the usual fee has risen, down to what the node takes', () => {

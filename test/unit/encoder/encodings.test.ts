@@ -37,6 +37,8 @@ test('a plain address whose key is not known gets no P2WSH: with an uncompressed
   assert.equal(chooseEncoding('AUTO', { ...plain, sender: { ...sender, covers: 'own amount' } }), 'P2WSH', 'nested');
   assert.equal(chooseEncoding('P2WSH', plain), 'P2WSH');
   assert.equal(chooseEncoding('AUTO', keyless), 'P2SH');
+  assert.equal(chooseEncoding('AUTO', { ...plain, signer: long.signer }), 'TAPROOT');
+  assert.equal(chooseEncoding('AUTO', { ...keyless, signer: long.signer }), 'P2SH', 'a leaf needs the key');
   assert.throws(() => chooseEncoding('P2WSH', keyless), {
     message: /may be an uncompressed one: send compressedPubKey/
   });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { chainNetwork } from '../../../src/coin/chains.ts';
 import { NodePolicyReader, policyOf } from '../../../src/encoder/creation/node-policy.ts';
 
 test('a node that says what it relays is believed; estimates are no lower than its least rate', () => {
@@ -63,4 +64,35 @@ test('an estimate above ENCODER_MAX_FEE_RATE is none: the least rate is paid, an
   const { rates, source } = await policyFor('10');
   assert.deepEqual([rates.medium, rates.high, source], [1_000n, 1_000n, 'relay fee']);
   assert.equal((await policyFor('0.02')).rates.medium, 2_000_000n);
+});
+
+test("the usual ENCODER_MAX_FEE_RATE leaves each chain's own estimate as it is", async () => {
+  // 0.05 DOGE per kB is a usual rate of Dogecoin; the same on the other chains is a mistake.
+  const answers: Readonly<Record<string, unknown>> = {
+    getblockcount: 7,
+    getmempoolinfo: { mempoolminfee: '0.00001' },
+    getnetworkinfo: { relayfee: '0.00001' },
+    estimatesmartfee: { feerate: '0.05' }
+  };
+  const mediumOf = async (chain: 'bitcoin' | 'litecoin' | 'dogecoin') => {
+    const network = chainNetwork(chain, 'mainnet');
+    const call = async (method: string) => answers[method];
+    const { rates, source } = await new NodePolicyReader(
+      { call },
+      network,
+      BigInt(network.usualMostRate) * 1000n
+    ).read();
+    return [rates.medium, source];
+  };
+  assert.deepEqual(await mediumOf('dogecoin'), [5_000_000n, 'estimate']);
+  for (const chain of ['bitcoin', 'litecoin'] as const)
+    assert.deepEqual(await mediumOf(chain), [1_000n, 'relay fee'], chain);
+});
+
+test('rewards ripen by the rule of their network, on the regtest of Dogecoin after 60 blocks', () => {
+  const ofMainnets = (['bitcoin', 'litecoin', 'dogecoin'] as const).map(
+    (chain) => chainNetwork(chain, 'mainnet').coinbaseMaturity
+  );
+  assert.deepEqual(ofMainnets, [100, 100, 240]);
+  assert.equal(chainNetwork('dogecoin', 'regtest').coinbaseMaturity, 60);
 });

@@ -14,6 +14,7 @@ import {
   FirstSeenSchema,
   InfoSchema,
   LimitTextSchema,
+  MAX_PAGE,
   OwnerSchema,
   type TrackerMethodDeps,
   TrackerQuestions,
@@ -86,7 +87,8 @@ function registerReads(
           open: true,
           doc: {
             tag,
-            summary: 'Coins that may be spent: a bare list of 10,000 at most; with `limit` or `after` page by page',
+            summary:
+              'Coins that may be spent: a bare list of 10,000 at most, whose header Link names the next page; with `limit` or `after` page by page',
             statuses: STATUSES
           }
         },
@@ -100,9 +102,9 @@ function registerReads(
         const { params, query } = request;
         if (query.limit === undefined && query.after === undefined) {
           questions.refuseUnfit();
-          return reply
-            .type('application/json; charset=utf-8')
-            .send(await inTurn(request, () => questions.coinList(params.address)));
+          const { list, next } = await inTurn(request, () => questions.coinList(params.address));
+          if (next !== null) reply.header('link', `<?limit=${MAX_PAGE}&after=${next}>; rel="next"`);
+          return reply.type('application/json; charset=utf-8').send(list);
         }
         const limit = query.limit === undefined ? undefined : Number(query.limit);
         const json = await inTurn(request, () => questions.coins(params.address, limit, query.after ?? null));

@@ -33,7 +33,7 @@ export interface TrackerMethodDeps {
 }
 
 /** Most coins of one page. */
-const MAX_PAGE = 10_000;
+export const MAX_PAGE = 10_000;
 const USUAL_PAGE = 1_000;
 const MAX_SCRIPT_HEX = 20_000;
 
@@ -129,10 +129,12 @@ export class TrackerQuestions {
       throw new PlatformError('TRACKER_BEHIND', { reason: `the UTXO tracker is ${lag} blocks behind its node` });
   }
 
-  /** Returns the coins of the first page as a JSON array. */
-  async coinList(address: string): Promise<string> {
+  /** Returns the coins of the first page as a JSON array, and the cursor of the next page; null where there is none. */
+  async coinList(address: string): Promise<{ readonly list: string; readonly next: string | null }> {
     const json = await this.coins(address, MAX_PAGE);
-    return json.toString('latin1', UTXOS.length, json.indexOf(']') + 1); // no coin has such a character
+    const end = json.indexOf(']') + 1; // no coin has such a character
+    const [, next = null] = NEXT_CURSOR.exec(json.toString('latin1', end, end + 100)) ?? [];
+    return { list: json.toString('latin1', UTXOS.length, end), next };
   }
 
   async firstSeen(address: string): Promise<Static<typeof FirstSeenSchema>> {
@@ -182,6 +184,8 @@ export class TrackerQuestions {
 const SCRIPT = 'script:';
 /** Text before the list of coins. */
 const UTXOS = '{"utxos":';
+/** Text behind it, where another page follows. */
+const NEXT_CURSOR = /^,"nextCursor":"([0-9a-f]+)"/;
 /** Names of script kinds that clients use. */
 const TYPES: Readonly<Record<ScriptKind, string>> = {
   keyHash: 'p2pkh',

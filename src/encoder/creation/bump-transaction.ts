@@ -127,7 +127,7 @@ async function refuseSettled({ txid, inputs }: RawTransaction, { coins }: Encode
   }
   if (inputs.length > MOST_LOST_INPUTS)
     throw invalid(
-      `the mempool does not have it, and it has more than ${MOST_LOST_INPUTS} inputs: build it anew by create_tx`
+      `the mempool does not have it, and it has more than ${MOST_LOST_INPUTS} inputs: build another by create_tx with one of its inputs in utxos, so that only one of both can be confirmed`
     );
   const alive = await coins.spendable(inputs.map(({ txid: id, vout }) => ({ txid: id, vout })));
   if (alive.length < inputs.length)

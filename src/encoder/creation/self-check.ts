@@ -4,6 +4,7 @@ import { readRawTransaction } from '../../coin/raw/raw-transaction.ts';
 import { type FormOutput, type TransactionForm, writeTransaction } from '../../coin/raw/transaction-form.ts';
 import { isAddressOfKey } from '../../coin/script/key-address.ts';
 import { PlatformError } from '../../errors.ts';
+import { keyOf } from '../coins/reservations.ts';
 import { type Spent, writePsbt } from '../transaction/psbt.ts';
 import type { Sender } from '../transaction/sender.ts';
 
@@ -76,11 +77,12 @@ function holds(outputs: readonly FormOutput[], wanted: readonly FormOutput[]): b
  *
  * @param spent in the order of the inputs
  * @param fee satoshis, as the caller is told
- * @throws {PlatformError} SELF_CHECK_FAILED when what is left of the inputs is another amount
+ * @throws {PlatformError} SELF_CHECK_FAILED when what is left of the inputs is another amount, or one is spent twice
  */
 export function psbtPaying(form: TransactionForm, spent: readonly Spent[], fee: bigint): string {
   const left = totalOf(spent) - totalOf(form.outputs);
   if (left !== fee) throw failed(`the transaction leaves ${left} satoshis to the miner, and not the fee of ${fee}`);
+  if (new Set(form.inputs.map(keyOf)).size < form.inputs.length) throw failed('the transaction spends a coin twice');
   return writePsbt(form, spent).toString('hex');
 }
 

@@ -5,6 +5,7 @@ import { readBounded } from '../../wire/bounded.ts';
 import { shapeOf } from '../../wire/data/shape.ts';
 import { parseJson } from '../../wire/json.ts';
 import type { ChainCoin, Charge } from '../coins/coins.ts';
+import { keyOf } from '../coins/reservations.ts';
 import {
   findTrackerFault,
   type OwnNode,
@@ -18,7 +19,7 @@ const PageSchema = shapeOf(
     utxos: Type.Array(
       Type.Object({
         txid: Type.String({ pattern: '^[0-9a-f]{64}$' }),
-        vout: Type.Integer({ minimum: 0 }),
+        vout: Type.Integer({ minimum: 0, maximum: 0xffffffff }),
         value: Type.String({ pattern: '^\\d{1,20}$' }),
         height: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()])
       })
@@ -59,8 +60,9 @@ export async function readTrackedCoins(
   node: OwnNode,
   charge: Charge = () => undefined
 ): Promise<readonly ChainCoin[]> {
-  let coins: ChainCoin[] = [];
+  let coins = new Map<string, ChainCoin>();
   let seen = 0;
+  let state: string | null | undefined;
   const began = performance.now();
   for (let cursor = ''; ; ) {
     const after = cursor === '' ? '' : `&after=${cursor}`;
@@ -69,32 +71,36 @@ export async function readTrackedCoins(
       apiKey
     );
     const fault = await findTrackerFault(sync, node);
-    if (fault) {
-      if (!fault.isPassing || performance.now() >= began + PATIENCE_MS) throw failed(fault.code, url, fault.reason);
+    if (fault && (!fault.isPassing || performance.now() >= began + PATIENCE_MS))
+      throw failed(fault.code, url, fault.reason);
+    if (performance.now() >= began + READING_MS)
+      throw failed('TRACKER_UNAVAILABLE', url, `does not give all coins of the address within ${READING_MS / 1000} s`);
+    // A block between two pages moves coins from one to the other.
+    const hasMoved = cursor !== '' && sync.committed_hash !== state;
+    if (fault || hasMoved) {
       await sleep(ASK_AGAIN_MS);
-      [coins, seen, cursor] = [[], 0, ''];
+      [coins, seen, cursor] = [new Map(), 0, ''];
       continue;
     }
+    state = sync.committed_hash;
     for (const { txid, vout, value, height } of utxos)
-      coins.push({ txid, vout, amount: BigInt(value), transaction: null, height });
+      coins.set(keyOf({ txid, vout }), { txid, vout, amount: BigInt(value), transaction: null, height });
     seen += utxos.length;
     charge({ rows: utxos.length });
-    if (coins.length > 4 * KEPT_COINS) coins = largest(coins);
+    if (coins.size > 4 * KEPT_COINS) coins = new Map(largest(coins).map((coin) => [keyOf(coin), coin]));
     if (nextCursor === undefined) return largest(coins);
     if (seen >= MOST_COINS) {
       const reason = `the address has more than ${MOST_COINS} coins: name those to spend in utxos`;
       throw new PlatformError('COINS_INSUFFICIENT', { reason });
     }
     if (nextCursor <= cursor) throw failed('TRACKER_UNAVAILABLE', url, 'gives pages that come to no end');
-    if (performance.now() >= began + READING_MS)
-      throw failed('TRACKER_UNAVAILABLE', url, `does not give all coins of the address within ${READING_MS / 1000} s`);
     cursor = nextCursor;
   }
 }
 
 /** Sorts confirmed coins before the others, each group largest first, and keeps the largest of each. */
-function largest(coins: readonly ChainCoin[]): ChainCoin[] {
-  const sorted = coins.toSorted((a, b) => Number(b.amount - a.amount));
+function largest(coins: ReadonlyMap<string, ChainCoin>): ChainCoin[] {
+  const sorted = [...coins.values()].sort((a, b) => Number(b.amount - a.amount));
   const [held, waiting] = [true, false].map((isHeld) => sorted.filter(({ height }) => (height !== null) === isHeld));
   return [held!, waiting!].flatMap((some) => some.slice(0, KEPT_COINS));
 }

@@ -380,4 +380,6 @@ test('SELF_CHECK_FAILED: no transaction leaves the miner another amount than the
     code: 'SELF_CHECK_FAILED',
     message: /leaves 100 satoshis to the miner, and not the fee of 99/
   });
+  const input = { txid: 'ab'.repeat(32), vout: 1, sequence: 0, unlock: { script: Buffer.alloc(0), witness: [] } };
+  assert.throws(() => psbtPaying({ ...form, inputs: [input, input] }, spent, 100n), { message: /spends a coin twice/ });
 });

@@ -170,3 +170,25 @@ test('TRACKER_UNAVAILABLE: pages whose cursor does not advance are not asked for
   assert.match(told, /the UTXO tracker gives pages that come to no end/);
   assert.equal(keys.length - before, 2);
 });
+
+test('pages of two states of the chain are not put together, and no coin is told twice', async () => {
+  const other = { ...COIN, vout: 2, value: '7' };
+  const at = (committed_hash: string) => ({ ...SYNC, committed_hash });
+  const pages = [
+    { utxos: [COIN], nextCursor: '0a'.repeat(36), sync: at('aa'.repeat(32)) },
+    { utxos: [other], sync: at(HASH) },
+    { utxos: [COIN, other], nextCursor: '0b'.repeat(36), sync: at(HASH) },
+    { utxos: [other], sync: at(HASH) }
+  ];
+  let asked = 0;
+  const paged = createServer((_, response) => response.end(JSON.stringify(pages[asked++])));
+  await new Promise<void>((resolve) => void paged.listen(0, '127.0.0.1', resolve));
+  const node = { height: 9, hashAt: async () => pages[asked - 1]!.sync.committed_hash };
+  const coins = await readTrackedCoins(
+    { url: `http://127.0.0.1:${(paged.address() as AddressInfo).port}` },
+    '51',
+    node
+  );
+  paged.close();
+  assert.deepEqual([asked, coins.map(({ amount }) => amount)], [4, [7n, 5n]]);
+});

@@ -46,7 +46,7 @@ const MOST_SPENT_BYTES = 4_000_000;
 /**
  * Reads a signed transaction and the coins it spends.
  *
- * @param change an address, by default the source's. The last output that pays it is the change
+ * @param change an address: the last output that pays it is the change. By default the very last output, if it pays the source
  * @throws {PlatformError} REQUEST_INVALID, COIN_UNUSABLE, NODE_UNREACHABLE, NODE_REFUSED
  */
 export async function readReplaced(
@@ -73,7 +73,9 @@ export async function readReplaced(
   const carried = findCarried(transaction, rules);
   const source = await sourceOf(transaction, placed[0]!, carried, coins);
   const changeScript = change === undefined ? source : paidScript(change, network);
-  const changeAt = outputs.findLastIndex(({ script }) => script.equals(changeScript));
+  const paying = outputs.findLastIndex(({ script }) => script.equals(changeScript));
+  // Change is written last: an earlier output to the source itself is a payment that was asked for.
+  const changeAt = change === undefined && paying < outputs.length - 1 ? -1 : paying;
   const form = inputs.map(({ txid: id, vout }, at) => ({
     txid: id,
     vout,

@@ -156,6 +156,25 @@ test('bump_tx: coins that strangers reserved, and outputs beside one that it spe
   }
 });
 
+test('bump_tx: a payment to the source itself, which is not the last output, is no change', async () => {
+  const account = accounts[2]!;
+  const customOutputs = [
+    { address: account.address, value: 500_000 },
+    { address: accounts[1]!.address, value: 19_499_000 }
+  ];
+  const whole = await say(account, requestOf(account, { data: null, customOutputs, unconfirmed: false }));
+  const { psbt } = await encoder.call<Made>('bump_tx', {
+    tx_hex: whole,
+    feePerKb: 50_000,
+    compressedPubKey: account.publicKey
+  });
+  const { outputs } = parse(signPsbt(psbt, account.privateKey));
+  assert.deepEqual(
+    outputs.slice(0, 2).map(({ amount }) => amount),
+    [500_000n, 19_499_000n]
+  );
+});
+
 test('bump_tx: REQUEST_INVALID for what cannot be replaced, and nothing stays reserved', async () => {
   const account = accounts[2]!;
   const before = encoder.reservations.count;

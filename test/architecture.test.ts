@@ -98,7 +98,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['node:', ...FASTIFY, 'lru-cache', 'src/encoder/creation/', 'src/encoder/tracker/', 'src/encoder/coins/'],
     ...['src/encoder/transaction/', 'src/coin/', 'src/service/', 'type src/config/', ...BASICS]
   ],
-  'src/encoder/tracker/': ['node:', 'typebox', 'type src/encoder/coins/', 'src/service/', ...BASICS],
+  'src/encoder/tracker/': ['node:', 'typebox', 'src/encoder/coins/', 'src/service/', ...BASICS],
   'src/encoder/creation/': [
     ...['node:', 'typebox', '@scure/btc-signer/', 'src/encoder/coins/', 'src/encoder/transaction/', 'src/coin/'],
     ...BASICS

@@ -8,7 +8,6 @@ import type { BlockHashes, ExecutedBlock } from '../../src/indexer/block/block.t
 import { BlockExecution, timesOf } from '../../src/indexer/block/execution.ts';
 import type { Rules } from '../../src/indexer/profile/rules.ts';
 import { Effects } from '../../src/indexer/state/effects.ts';
-import { type ListHead, SHORT_LIST } from '../../src/indexer/state/facts.ts';
 import { pairKey, tickKey } from '../../src/indexer/state/keys.ts';
 import type { Offer } from '../../src/indexer/state/offer.ts';
 import { LOCKS, type Token } from '../../src/indexer/state/token.ts';
@@ -30,12 +29,6 @@ export const TEST_RULES: Rules = {
   isActive: (name) => isBuilt(name) || FEATURES.some((rule) => rule === name),
   readAddress: (text) => (/^[A-Z]$/.test(text) ? text : undefined)
 };
-
-/** Returns the head of a list of a ledger in memory, as a database has it. @param root key of the list */
-export function headOf(view: View, root: string): ListHead | null {
-  const list = view.get('list', root);
-  return list && { type: list.type, isLong: list.members.size > SHORT_LIST };
-}
 
 /** A ledger that lives in memory alone. */
 export class MemoryLedger {

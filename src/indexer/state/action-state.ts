@@ -4,12 +4,12 @@ import { FactTable } from './fact-table.ts';
 import {
   type FactKey,
   type Facts,
+  headOf,
   type Kind,
   type List,
   type ListHead,
   type Preferences,
-  type Reader,
-  SHORT_LIST
+  type Reader
 } from './facts.ts';
 import type { Holding } from './holding.ts';
 import { pairKey, sleeperKey, tickKey } from './keys.ts';
@@ -227,7 +227,7 @@ export class ActionState implements Reader {
   listHead(actionIndex: number): ListHead | null {
     const root = this.listRoot(actionIndex);
     const known = root === null ? null : this.#knownList(root);
-    if (known) return { type: known.type, isLong: known.members.size > SHORT_LIST };
+    if (known) return headOf(known);
     return root === null ? null : this.get('listHead', String(root));
   }
 

@@ -1,5 +1,5 @@
 import { FactTable } from './fact-table.ts';
-import { ABSENT, type FactKey, type Facts, type Kind, Missing, type Reader } from './facts.ts';
+import { ABSENT, type FactKey, type Facts, headOf, type Kind, Missing, type Reader } from './facts.ts';
 import { pairKey, splitPair } from './keys.ts';
 import { type Offer, respelled, type Spelling } from './offer.ts';
 import { OfferBook } from './offer-book.ts';
@@ -140,6 +140,8 @@ export class View implements Reader {
     for (const [key, token] of changes.of('token')) this.#tokenChanged(key, token);
     for (const [key, amount] of changes.of('balance')) this.#balanceChanged(key, amount);
     for (const kind of changes.kinds) this.#putAll(kind, changes);
+    // A head may stay in memory for longer than its list.
+    for (const [root, list] of changes.of('list')) if (list) this.#facts.set('listHead', root, headOf(list));
     for (const [, offer] of changes.of('offer')) if (offer) this.book.put(offer);
     for (const [, poll] of changes.of('poll')) if (poll) this.polls.put(poll);
     for (const set of ['voters', 'delegators'] as const)

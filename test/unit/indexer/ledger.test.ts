@@ -7,7 +7,7 @@ import { splitPair } from '../../../src/indexer/state/keys.ts';
 import { View } from '../../../src/indexer/state/view.ts';
 import fc from '../../support/fast-check.ts';
 import { anyBlocks } from '../../support/indexer-actions.ts';
-import { headOf, MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
+import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 
 const amountOf = (text: unknown) => {
   const digits = String(text);
@@ -127,6 +127,5 @@ function loadFrom(stored: View, view: View, kind: FactKey['kind'], key: string):
   else if (kind === 'holderCount') view.loadCount('holders', key, stored.get('holders', key).size);
   else if (kind === 'holdingCount') view.loadCount('holdings', key, stored.get('holdings', key).size);
   else if (kind === 'ownedCount') view.loadCount('owned', key, stored.get('owned', key).size);
-  else if (kind === 'listHead') view.load(kind, key, headOf(stored, key));
   else view.load(kind, key, stored.get(kind, key));
 }

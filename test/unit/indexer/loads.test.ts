@@ -6,9 +6,10 @@ import type { Rules } from '../../../src/indexer/profile/rules.ts';
 import { noLooks } from '../../../src/indexer/state/effects.ts';
 import { FactTable } from '../../../src/indexer/state/fact-table.ts';
 import type { FactKey, Kind } from '../../../src/indexer/state/facts.ts';
+import { Members } from '../../../src/indexer/state/members.ts';
 import { Scouting } from '../../../src/indexer/state/scouting.ts';
 import { COUNTED_BY, View } from '../../../src/indexer/state/view.ts';
-import { headOf, MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
+import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 
 const RULES = { ...TEST_RULES, readAddress: (text: string) => (/^[A-Z]\d*$/.test(text) ? text : undefined) };
 const SETS = ['holders', 'holdings', 'owned', 'voters', 'delegators'] as const;
@@ -61,7 +62,6 @@ async function loadsOf(
       const counted = COUNTED.find((name) => COUNTED_BY[name] === kind);
       if (set) view.loadSet(set, key, ledger.view.get(set, key));
       else if (counted) view.loadCount(counted, key, ledger.view.get(counted, key).size);
-      else if (kind === 'listHead') view.load(kind, key, headOf(ledger.view, key));
       else if (kind === 'offer') view.loadOffer(key, ledger.view.get('offer', key) ?? undefined);
       else view.load(kind, key, ledger.view.get(kind, key));
     }
@@ -329,6 +329,38 @@ test('an ISSUE that is refused for its name or its source reads no member of the
   assert.ok(loaded.has('listRoot') && !loaded.has('list'), [...loaded.keys()].join());
   await loadsOf(ledger, blockOf(ledger, ['ISSUE|5|TOKA|2|3']), loaded);
   assert.ok(loaded.has('listHead') && !loaded.has('list'), 'the type of a list is known without its members');
+});
+
+test('a LIST that edits or gives away what others own reads no member of it', async () => {
+  const ledger = new MemoryLedger(100, RULES);
+  ledger.run(
+    blockOf(
+      ledger,
+      repeat(FEW, () => 'LIST|0|2||B')
+    )
+  );
+  const loaded = new Map<Kind, number>();
+  const ofOthers = batches(repeat(FEW, (at) => (at % 2 === 0 ? `LIST|1|1|${at + 1}||C` : `LIST|3|${at + 1}|B`)));
+  const byOther = ofOthers.map((text) => ['B', text] as const);
+  await loadsOf(ledger, blockOf(ledger, byOther), loaded);
+  const statuses = ledger.blocks
+    .at(-1)!
+    .rows.flatMap(({ table, columns }) => (table === 'lists' ? [columns['status_id']] : []));
+  assert.deepEqual([...new Set(statuses)], ['invalid: LIST_ACTION_INDEX (not owner)']);
+  assert.ok(loaded.has('listHead') && !loaded.has('list'), [...loaded.keys()].join());
+});
+
+test('the head of a list tells of its newest owner when the list itself is no longer in memory', () => {
+  const view = new View({ isWhole: false });
+  view.load('listHead', '7', { type: 2, owner: 'A', isLong: false });
+  const given = new FactTable();
+  given.set('list', '7', { type: 2, owner: 'B', members: new Members(), changes: 0 });
+  view.commit(given);
+  for (let block = 0; block < 2; block++) {
+    view.age();
+    assert.equal(view.get('listHead', '7')?.owner, 'B');
+  }
+  assert.equal(view.find('list', '7'), undefined);
 });
 
 test('an AIRDROP to many lists reads no long one for which the block has no look left', async () => {

@@ -4,13 +4,14 @@ import {
   LOOKS_OF_UNIT,
   MEMO_CHECKS,
   namedAddress,
+  once,
   orNull,
   ownAddress,
   partChecks,
   readIndex,
   sourceSleeps
 } from '../../rules/checks.ts';
-import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List } from '../../state/facts.ts';
+import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List, type ListHead } from '../../state/facts.ts';
 import { tickKey } from '../../state/keys.ts';
 import { Members } from '../../state/members.ts';
 import { memberRow } from '../../state/rows.ts';
@@ -18,8 +19,10 @@ import { memberRow } from '../../state/rows.ts';
 interface ListAction {
   readonly type: string;
   readonly edit: string;
-  /** List that is edited or given away; null when there is none. */
-  readonly known: { readonly root: number; readonly list: List } | null;
+  /** List that is edited or given away, without its members; null when there is none. */
+  readonly known: { readonly root: number; readonly head: ListHead } | null;
+  /** Returns that list. Its members are read at the first call: others may name a list that is not theirs. */
+  readonly list: (step: Step) => List;
   readonly destination: string | null;
   readonly memo: string;
   readonly items: readonly string[];
@@ -43,12 +46,15 @@ function read(step: Step): ListAction[] {
   } = step;
   const { get } = fields;
   const listed = readIndex(get('LIST_ACTION_INDEX'));
+  const found = listed === null ? null : ledger.listHead(listed);
+  const known = found && { root: ledger.listRoot(listed!)!, head: found };
   const head = HEAD[format ?? CREATE];
   return [
     {
       type: get('TYPE'),
       edit: get('EDIT'),
-      known: listed === null ? null : ledger.list(listed),
+      known,
+      list: once(({ ledger }) => ledger.list(known!.root)!.list),
       destination: namedAddress(step, get('DESTINATION')),
       memo: get('MEMO'),
       items: head === undefined ? [] : [...new Set(fields.all.slice(head).filter((item) => item !== ''))]
@@ -78,9 +84,10 @@ function distinct(judged: readonly Judged[]): Judged[] {
   return judged.filter((one) => one.item === null || first.get(one.item) === one);
 }
 
-function writeItems({ known, type: typeText, edit, items }: ListAction, step: Step): void {
+function writeItems({ known, list, type: typeText, edit, items }: ListAction, step: Step): void {
   const { action, ledger } = step;
-  const type = known?.list.type ?? Number(typeText);
+  const before = known && list(step);
+  const type = before?.type ?? Number(typeText);
   const idOf = (item: string) =>
     type === LIST_OF_TICKS ? ledger.get('token', tickKey(item))!.id : ledger.memberId(item);
   if (type === LIST_OF_TICKS) ledger.requestTokens(items);
@@ -97,7 +104,7 @@ function writeItems({ known, type: typeText, edit, items }: ListAction, step: St
     if (item === null) ledger.record('list_items_invalid', row);
     else valid.add(item);
   }
-  const former = known?.list.members ?? new Members();
+  const former = before?.members ?? new Members();
   const members = edit === REMOVE ? former.without(valid) : former.with(valid);
   const root = known?.root ?? action.index;
   // The block keeps the members once after all its edits. Below the height of LIMITS each edit keeps them.
@@ -106,8 +113,8 @@ function writeItems({ known, type: typeText, edit, items }: ListAction, step: St
   if (keeps) for (const item of members) ledger.rows.push(memberRow(action.index, idOf(item)));
   ledger.set('listRoot', String(action.index), root);
   const changed = [...valid].filter((item) => former.has(item) === (edit === REMOVE)).length;
-  const changes = keeps ? 0 : (known?.list.changes ?? 0) + changed;
-  ledger.set('list', String(root), { type, owner: known?.list.owner ?? action.source, members, changes });
+  const changes = keeps ? 0 : (before?.changes ?? 0) + changed;
+  ledger.set('list', String(root), { type, owner: before?.owner ?? action.source, members, changes });
 }
 
 function apply(leg: ListAction, step: Step): void {
@@ -116,22 +123,22 @@ function apply(leg: ListAction, step: Step): void {
     writeItems(leg, step);
     return;
   }
-  const { root, list } = leg.known!;
+  const { root } = leg.known!;
   ledger.record('list_transfers', {
     action_index: action.index,
     list_action_index: root,
     destination_id: leg.destination
   });
-  ledger.set('list', String(root), { ...list, owner: leg.destination! });
+  ledger.set('list', String(root), { ...leg.list(step), owner: leg.destination! });
 }
 
 /**
  * Returns whether items that are added may make a list longer than any block may look at. Each action that names the
  * list would read all of it.
  */
-function isTooLong({ known, edit, items }: ListAction, { limits }: Step): boolean {
-  const most = limits.blockUnits * LOOKS_OF_UNIT.recipients;
-  return edit === ADD && known!.list.members.size + items.length > most;
+function isTooLong({ list, edit, items }: ListAction, step: Step): boolean {
+  const most = step.limits.blockUnits * LOOKS_OF_UNIT.recipients;
+  return edit === ADD && list(step).members.size + items.length > most;
 }
 
 /** Returns a check that concerns some formats only. */
@@ -156,7 +163,7 @@ export const LIST = defineAction<ListAction>({
     of([EDIT, TRANSFER], ['LIST_ACTION_INDEX (unknown)', ({ known }) => known === null]),
     of(
       [EDIT, TRANSFER],
-      ['LIST_ACTION_INDEX (not owner)', ({ known }, { action }) => known!.list.owner !== action.source]
+      ['LIST_ACTION_INDEX (not owner)', ({ known }, { action }) => known!.head.owner !== action.source]
     ),
     of([TRANSFER], ['DESTINATION (unresolvable ^id)', ({ destination }) => destination === null]),
     of([TRANSFER], ['DESTINATION (format)', ({ destination }, step) => ownAddress(step, destination) === null]),
@@ -166,7 +173,7 @@ export const LIST = defineAction<ListAction>({
     of([EDIT], ['ITEM (limit)', isTooLong])
   ],
   row: ({ type, edit, known, memo }, { action }) => ({
-    type: action.format === EDIT && known ? String(known.list.type) : orNull(type),
+    type: action.format === EDIT && known ? String(known.head.type) : orNull(type),
     edit: orNull(edit),
     list_action_index: known?.root ?? null,
     memo_id: orNull(memo)

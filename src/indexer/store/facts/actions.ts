@@ -34,8 +34,9 @@ export async function readListHeads(connection: Query, roots: readonly number[])
     for (const { root, items } of await rows<Length>(connection, page.flatMap(itemsOf).join(' UNION ALL ')))
       lengths.set(Number(root), (lengths.get(Number(root)) ?? 0) + Number(items));
   return new Map(
-    heads.map(({ root, type }) => {
-      return [Number(root), { type: Number(type), isLong: lengths.get(Number(root))! > SHORT_LIST }];
+    heads.map(({ root, type, source, owner }) => {
+      const isLong = lengths.get(Number(root))! > SHORT_LIST;
+      return [Number(root), { type: Number(type), owner: owner ?? source, isLong }];
     })
   );
 }

@@ -15,7 +15,8 @@ const COMMON: Conditions = {
   'DESTINATION (unresolvable ^id)': 'no address has that id',
   'DESTINATION (format)': 'it is empty or no address of this chain',
   'AMOUNT (format)': 'it is no amount of the token',
-  'KEYS (block limit)': 'it would read more than 50 keys, and the source has already looked at as much as it may',
+  'KEYS (block limit)':
+    'it would read more than 50 keys or stakes, and the source has already looked at as much as it may',
   'MEMO (pipe)': 'it contains `|`',
   'MEMO (semicolon)': 'it contains `;`',
   'MEMO (length)': 'it is longer than 250 characters',

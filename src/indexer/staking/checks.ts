@@ -39,8 +39,13 @@ export function noteKey({ pubkey }: KeyField, ledger: Effects): void {
   if (!keys.has(pubkey!)) ledger.set('keys', ALL_KEYS, keys.with([pubkey!]));
 }
 
-/** Keys of a source that an action reads whatever the block has looked at before. */
+/** Keys and stakes that an action reads whatever the block has looked at before. */
 const FREE_KEYS = 50;
+
+/** Returns whether the block has seen enough for an action to read so many keys or stakes. */
+export function isBeyondKeys(count: number, step: Pick<Step, 'ledger'>): boolean {
+  return count > FREE_KEYS && isSeenEnough('recipients', step);
+}
 
 /**
  * Returns the check `KEYS (block limit)` of an action that reads signing keys: each is a look, and so is each further
@@ -52,17 +57,19 @@ export function keysSeen<Leg>(read: (leg: Leg, step: Step) => readonly string[])
     (leg, step) => {
       const { ledger } = step;
       const keys = read(leg, step);
-      if (keys.length > FREE_KEYS && isSeenEnough('recipients', step)) return true;
+      if (isBeyondKeys(keys.length, step)) return true;
       ledger.request(keys.map((key) => ({ kind: 'signer', key })));
       // Added up first: at the end of a share single looks would count by the order of the keys, which nobody agrees on.
-      lookAt(
-        keys.reduce((sum, key) => sum + Math.max(1, ledger.get('signer', key).stakes.length), 0),
-        step
-      );
+      const looks = keys.reduce((sum, key) => sum + Math.max(1, ledger.get('signer', key).stakes.length), 0);
+      if (isBeyondKeys(looks, step)) return true;
+      lookAt(looks, step);
       return false;
     }
   ];
 }
+
+/** Check `KEYS (block limit)` of an action that reads the stakes of the key that it names. */
+export const namedKeySeen: Check<{ readonly key: KeyField }> = keysSeen(({ key }) => [key.pubkey!]);
 
 /** Check `KEYS (block limit)` of an action that reads all keys that its source ever staked behind. */
 export const ownKeysSeen: Check<unknown> = keysSeen((_, { action, ledger }) => [

@@ -5,6 +5,8 @@ import type { ExecutedBlock } from '../../../src/indexer/block/block.ts';
 import { BlockExecution, timesOf } from '../../../src/indexer/block/execution.ts';
 import { Progress } from '../../../src/indexer/block/progress.ts';
 import type { Unit } from '../../../src/indexer/block/unit.ts';
+import { Members } from '../../../src/indexer/state/members.ts';
+import { NO_SIGNER } from '../../../src/indexer/state/signer.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 import { priceText, slotMessage, testSigner } from '../../support/indexer-signers.ts';
 
@@ -212,6 +214,32 @@ test('a key with many stakes counts as many looks', () => {
   for (let at = 0; at < 200; at++) block(ledger, 'A', `STAKE|2|0.00000001|${'0'.repeat(64)}`);
   const statuses = statusesOf(block(ledger, 'A', ...repeat(2, () => 'COLLECT|0')), 'reward_claims');
   assert.deepEqual(statuses, ['invalid: no unclaimed rewards', KEYS_SEEN]);
+});
+
+test('each action that reads a key of very many stakes counts them, and waits once the block has seen enough', () => {
+  const [count, pubkey] = [2_000, 'a'.repeat(64)];
+  const [few, other] = ['b'.repeat(64), 'c'.repeat(64)];
+  const stakes = repeat(count, (index) => ({ index, source: 'A', amount: 1n, from: 1, to: null }));
+  const kept = new Members(new Set([pubkey]));
+  for (const [table, text] of [
+    ['stakes', `STAKE|1|1|${pubkey}`],
+    ['stakes', `STAKE|2|1|${pubkey}`],
+    ['unstakes', `UNSTAKE|0|${pubkey}|0.1`],
+    ['delegations', `DELEGATE|2|${pubkey}`],
+    ['delegations', `DELEGATE|0|${other}`],
+    ['reward_claims', 'COLLECT|0']
+  ] as const) {
+    const ledger = ledgerWith({ blockUnits: 300 });
+    ledger.give('GAS', 8, 'A', { A: '100' });
+    ledger.view.load('signer', pubkey, { ...NO_SIGNER, stakes });
+    ledger.view.load('keysOf', 'A', kept);
+    const asked = block(ledger, 'A', ...repeat(3, () => text), `STAKE|1|1|${few}`);
+    const isSeen = statusesOf(asked, table)
+      .slice(0, 3)
+      .map((status) => status === KEYS_SEEN);
+    assert.deepEqual(isSeen, [false, false, true], text);
+    assert.equal(statusesOf(asked, 'stakes').at(-1), 'valid', 'a key of few stakes is free');
+  }
 });
 
 test('PRICE counts the keys of all sources, those of a delegated one again, and waits once the block has seen enough', () => {

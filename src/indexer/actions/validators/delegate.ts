@@ -5,6 +5,7 @@ import {
   hasStake,
   KEY_CHECKS,
   type KeyField,
+  namedKeySeen,
   noteKey,
   ownKeysSeen,
   readKey,
@@ -43,6 +44,7 @@ export const DELEGATE = defineAction<Delegating>({
   checks: [
     bitcoinOnly,
     ...KEY_CHECKS,
+    namedKeySeen,
     when(false, ownKeysSeen),
     when(false, ['no active stake', (_, { action, ledger }) => !hasStake(action.source, ledger, action.block.height)]),
     when(false, [

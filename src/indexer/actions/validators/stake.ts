@@ -2,7 +2,15 @@ import { formatAmount } from '../../../consensus/amount.ts';
 import { readGas } from '../../fees/gas-places.ts';
 import { type Check, defineAction, type Step } from '../../rules/action-definition.ts';
 import { sourceSleeps } from '../../rules/checks.ts';
-import { bitcoinOnly, KEY_CHECKS, type KeyField, noteKey, readKey, signerOf } from '../../staking/checks.ts';
+import {
+  bitcoinOnly,
+  KEY_CHECKS,
+  type KeyField,
+  namedKeySeen,
+  noteKey,
+  readKey,
+  signerOf
+} from '../../staking/checks.ts';
 import { isDelegated, isStaked, openStakes, type Stake } from '../../state/signer.ts';
 
 interface Staking {
@@ -37,6 +45,7 @@ export const STAKE = defineAction<Staking>({
     ['AMOUNT (format)', ({ amount }) => amount === null],
     ['AMOUNT (must be greater than 0)', ({ amount }) => amount === 0n],
     ...KEY_CHECKS,
+    namedKeySeen,
     ofFormat(NEW, [
       'SIGNING_PUBKEY (already in use)',
       ({ key }, { action, ledger }) => isStaked(signerOf(key, ledger), action.block.height)

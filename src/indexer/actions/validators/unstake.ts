@@ -2,15 +2,23 @@ import { formatAmount } from '../../../consensus/amount.ts';
 import { readGas } from '../../fees/gas-places.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { sourceSleeps } from '../../rules/checks.ts';
-import { bitcoinOnly, KEY_CHECKS, type KeyField, readKey, signerOf } from '../../staking/checks.ts';
-import { type Cooling, openStakes, type Stake, sumOf } from '../../state/signer.ts';
+import {
+  bitcoinOnly,
+  isBeyondKeys,
+  KEY_CHECKS,
+  type KeyField,
+  namedKeySeen,
+  readKey,
+  signerOf
+} from '../../staking/checks.ts';
+import { type Cooling, NO_SIGNER, openStakes, type Stake, sumOf } from '../../state/signer.ts';
 
 interface Unstaking {
   readonly key: KeyField;
   readonly amountText: string;
   /** Amount; all of the stake where the text is empty, null for a badly formed one. */
   readonly amount: bigint | null;
-  /** Stakes that it ends. */
+  /** Stakes that it ends; none where the block has seen too much to look for them. */
   readonly open: readonly Stake[];
 }
 
@@ -18,7 +26,8 @@ function read(step: Step): Unstaking[] {
   const { action, ledger } = step;
   const key = readKey(step, 'SIGNING_PUBKEY');
   const amountText = action.fields.get('AMOUNT');
-  const open = key.pubkey === null ? [] : openStakes(signerOf(key, ledger), action.block.height);
+  const signer = key.pubkey === null ? NO_SIGNER : signerOf(key, ledger);
+  const open = isBeyondKeys(signer.stakes.length, step) ? [] : openStakes(signer, action.block.height);
   return [{ key, amountText, amount: amountText === '' ? sumOf(open) : readGas(amountText, step), open }];
 }
 
@@ -34,6 +43,7 @@ export const UNSTAKE = defineAction<Unstaking>({
   checks: [
     bitcoinOnly,
     ...KEY_CHECKS,
+    namedKeySeen,
     ['SIGNING_PUBKEY (no active stake or unstake already in progress)', ({ open }) => open.length === 0],
     ['SOURCE (does not own this stake)', ({ open }, { action }) => open[0]!.source !== action.source],
     sourceSleeps,

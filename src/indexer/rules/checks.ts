@@ -67,10 +67,14 @@ export function looksLeft(looked: Looked, { ledger }: Pick<Step, 'ledger'>): num
   return ledger.left.looks[looked] - ledger.looks[looked];
 }
 
-/** Returns how many recipients an action that begins may look at: those of a block, or those left where others follow. */
-export function mostRecipients(step: Pick<Step, 'ledger' | 'limits'>): number {
+/** Looks of a holding. It is read with its address, and fills more memory than a name in a list. */
+export const LOOKS_OF_HOLDING = 3;
+
+/** Returns how many holders an action that begins may look at: those of a block, or those left where others follow. */
+export function mostHolders(step: Pick<Step, 'ledger' | 'limits'>): number {
   const { ledger, limits } = step;
-  return ledger.left.isLast ? limits.blockUnits * LOOKS_OF_UNIT.recipients : looksLeft('recipients', step);
+  const looks = ledger.left.isLast ? limits.blockUnits * LOOKS_OF_UNIT.recipients : looksLeft('recipients', step);
+  return Math.floor(looks / LOOKS_OF_HOLDING);
 }
 
 /** Counts looks at recipients. Where others follow, the action that looks at too many uses up its own share alone. */

@@ -691,3 +691,26 @@ test('UNSTAKE and SLASH look at each stake of a key some times, not once for eac
     assert.ok(looks.count >= count && looks.count <= 30 * count, `${looks.count} looks of ${table}`);
   }
 });
+
+test('a holder costs a block three looks: where it has not as many, nothing of the token is read', () => {
+  const limits = { blockUnits: 1_000 };
+  const ledger = ledgerWith(limits);
+  ledger.give('PAYT', 0, 'A', { A: '1000' });
+  block(ledger, 'A', ['ISSUE|0|HELD|0|0|0||1', 'ISSUE|4|HELD|100|PAYT|1', 'LIST|0|1||HELD']);
+  const list = ledger.lastAction;
+  block(ledger, 'A', [`LIST|0|2||${repeat(40, (at) => `H${at}`).join('|')}`, 'ISSUE|0|HELD|0|0|0||39']);
+  block(ledger, 'A', [`AIRDROP|0|HELD|1|${ledger.lastAction - 1}`]);
+  const cases = [
+    ['dividends', 'DIVIDEND|0|HELD|PAYT|1', 12],
+    ['airdrops', `AIRDROP|0|PAYT|1|${list}`, 17],
+    ['callbacks', 'CALLBACK|0|HELD', 12]
+  ] as const;
+  for (const [table, text, least] of cases)
+    for (const [blockUnits, status] of [
+      [least - 1, 'invalid: RECIPIENTS (block limit)'],
+      [least, 'valid']
+    ] as const) {
+      limits.blockUnits = blockUnits;
+      assert.deepEqual(statusesOf(block(ledger, 'A', [text]), table), [status], `${table} in ${blockUnits} units`);
+    }
+});

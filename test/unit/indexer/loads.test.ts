@@ -400,7 +400,7 @@ const ones = (count: number) => Object.fromEntries(Array.from({ length: count },
 
 /** Ledger whose blocks may look at 1,000 holders. A holds CASH, and may call back VERY and TOK0. */
 function heldByMany() {
-  const rules = { ...RULES, limitsAt: () => ({ ...DEFAULT_LIMITS, blockUnits: 100 }) };
+  const rules = { ...RULES, limitsAt: () => ({ ...DEFAULT_LIMITS, blockUnits: 300 }) };
   const ledger = new MemoryLedger(100, rules);
   for (let at = 0; at < TOKENS; at++) ledger.give(`TOK${at}`, 0, 'A', ones(HOLDERS));
   ledger.give('VERY', 0, 'A', ones(TOKENS * HOLDERS));

@@ -5,10 +5,11 @@ import {
   fitsPlaces,
   hasLimits,
   isExcluded,
+  LOOKS_OF_HOLDING,
   lookAt,
   MEMO_CHECKS,
+  mostHolders,
   mostItems,
-  mostRecipients,
   once,
   orNull,
   ownershipEscrowed,
@@ -57,10 +58,10 @@ function read({ action, ledger }: Step): Callback[] {
  */
 function findHolders(token: Token, paid: Token, step: Step): Holders | null {
   const { action, ledger } = step;
-  const holders = ledger.holders(token, mostRecipients(step));
+  const holders = ledger.holders(token, mostHolders(step));
   if (holders === null) return null;
   const others = holders.filter(({ address }) => address !== action.source);
-  lookAt(others.length, step);
+  lookAt(LOOKS_OF_HOLDING * others.length, step);
   const payable = others.filter(({ address }) => !isExcluded(ledger, paid, address));
   if (!hasLimits(step)) return { called: others, areBarred: payable.length < others.length };
   return {

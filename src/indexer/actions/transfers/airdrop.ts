@@ -7,6 +7,7 @@ import {
   isBeyondShare,
   isExcluded,
   isSeenEnough,
+  LOOKS_OF_HOLDING,
   lookAt,
   looksLeft,
   MEMO_CHECKS,
@@ -142,8 +143,8 @@ function choose(named: readonly string[], token: Token, { ledger }: Step, chosen
 }
 
 /**
- * Returns the holders of the tokens of a list. Each token and each holding is a look at a recipient, whether or not it
- * brings a new one. They are counted before they are read: none for whom the block has no look left.
+ * Returns the holders of the tokens of a list. Each token is a look at a recipient, and each holding is some, whether or
+ * not it brings a new one. They are counted before they are read: none for whom the block has no look left.
  */
 function holdersOf({ members }: List, step: Step): readonly string[] {
   const { ledger } = step;
@@ -152,10 +153,10 @@ function holdersOf({ members }: List, step: Step): readonly string[] {
   for (let at = 0, count = TICKS_AT_FIRST; at < ticks.length && !isSeenEnough('recipients', step); ) {
     const part = ticks.slice(at, at + count);
     const left = looksLeft('recipients', step);
-    const holdings = ledger.holdersWithin(part, left - part.length);
+    const holdings = ledger.holdersWithin(part, Math.floor((left - part.length) / LOOKS_OF_HOLDING));
     if (holdings === null) ledger.looks.recipients += left + 1;
     for (const held of holdings ?? []) {
-      ledger.looks.recipients += 1 + held.length;
+      ledger.looks.recipients += 1 + LOOKS_OF_HOLDING * held.length;
       for (const { address } of held) holders.add(address);
     }
     [at, count] = [at + count, 2 * count];

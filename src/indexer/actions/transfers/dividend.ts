@@ -4,9 +4,10 @@ import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
   isBeyondShare,
   isExcluded,
+  LOOKS_OF_HOLDING,
   lookAt,
   MEMO_CHECKS,
-  mostRecipients,
+  mostHolders,
   once,
   orNull,
   readAmount,
@@ -68,9 +69,9 @@ interface Payment {
 function findShares({ token, paid, amount }: Payment, step: Step): readonly Holding[] | null {
   const { action, ledger, limits } = step;
   if (amount === 0n) return [];
-  const holders = ledger.holders(token, mostRecipients(step));
+  const holders = ledger.holders(token, mostHolders(step));
   if (holders === null) return null;
-  lookAt(holders.length, step);
+  lookAt(LOOKS_OF_HOLDING * holders.length, step);
   const shares = holders
     .map((holder) => ({ address: holder.address, amount: multiplyFloor(holder.amount, amount, paid.decimals) }))
     .filter((share) => share.amount > 0n && share.address !== action.source)

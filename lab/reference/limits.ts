@@ -11,11 +11,14 @@ import type { ChainTransaction, ExecutedBlock } from '../../src/indexer/block/bl
 const LIMITED: Readonly<Record<string, string>> = {
   AIRDROP: 'airdrops',
   BATCH: 'batches',
+  DISPENSER: 'dispensers',
   LIST: 'lists',
   ORDER: 'orders'
 };
 const KEPT = 100;
 const LOOKS_OF_UNIT = 10;
+/** Units of the opening of a dispenser beside its action and movements. */
+const OPENING_UNITS = 6;
 const FULL = /\(block limit\)$/;
 
 interface Acted {
@@ -98,12 +101,13 @@ function isRefused({ name, parts, verdict }: Acted, left: Amounts, isFollowed: b
   return (name === 'LIST' || name === 'AIRDROP') && isFollowed && 1 + parts > left.units;
 }
 
-/** Returns one unit for the action, for each of its movements, and for each item of a LIST. */
+/** Returns one unit for the action, for each of its movements, and for each item of a LIST; more for a dispenser. */
 function unitsOf({ index, name, parts, verdict }: Acted, rows: ExecutedBlock['rows']): number {
   const moved = rows.filter(
     ({ table, columns }) => ['credits', 'debits', 'escrows'].includes(table) && columns['action_index'] === index
   );
-  return 1 + moved.length + (name === 'LIST' && !FULL.test(verdict ?? '') ? parts : 0);
+  const opened = name === 'DISPENSER' && verdict === 'valid' ? OPENING_UNITS : 0;
+  return 1 + moved.length + opened + (name === 'LIST' && !FULL.test(verdict ?? '') ? parts : 0);
 }
 
 /** Returns the looks of an AIRDROP: what is left and one more where it looks at more than its share. */

@@ -41,6 +41,7 @@ const COMMON: Conditions = {
   'ITEM (limit)':
     'items are more than `parts` of the limits; format 1: those that it adds and the members are more than a block has looks',
   'ITEMS (block limit)': `${BLOCK_FULL}, or has more items than a tenth of the looks that are left to it`,
+  'DISPENSER (block limit)': BLOCK_FULL,
   'ORDER (block limit)': BLOCK_FULL,
   'SWAP (block limit)': BLOCK_FULL,
   'ACTION (BTC only)': 'the chain is not Bitcoin',

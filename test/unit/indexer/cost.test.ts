@@ -309,6 +309,7 @@ test('(limit) and (block limit): what looks at more than it may is refused, and 
     `LIST|1|1|${list}||D`,
     'SWEEP|0|B',
     'ORDER|0|BTC|TOKA|1|0|BTC||1',
+    'DISPENSER|0|BTC|TOKA|1|0||BTC||1',
     'SEND|0|TOKA|1|B'
   ]);
   assert.deepEqual(statusesOf(full, 'airdrops'), ['valid', 'valid', 'invalid: RECIPIENTS (block limit)']);
@@ -317,7 +318,17 @@ test('(limit) and (block limit): what looks at more than it may is refused, and 
   assert.deepEqual(statusesOf(full, 'lists'), ['invalid: ITEM (block limit)']);
   assert.deepEqual(statusesOf(full, 'sweeps'), ['invalid: ITEMS (block limit)']);
   assert.deepEqual(statusesOf(full, 'orders'), ['invalid: ORDER (block limit)']);
+  assert.deepEqual(statusesOf(full, 'dispensers'), ['invalid: DISPENSER (block limit)']);
   assert.deepEqual(statusesOf(full, 'sends'), ['valid']);
+});
+
+test('a dispenser that holds nothing costs a block as many units as it leaves rows', () => {
+  const ledger = ledgerWith({ blockUnits: 21 });
+  ledger.give('TOKA', 0, 'A', { A: '1' });
+  const empty = 'DISPENSER|0|BTC|TOKA|1|0||BTC||1';
+  const full = block(ledger, 'A', [`BATCH|0|${repeat(5, () => empty).join(';')}`]);
+  const refused = repeat(2, () => 'invalid: DISPENSER (block limit)');
+  assert.deepEqual(statusesOf(full, 'dispensers'), [...repeat(3, () => 'valid'), ...refused]);
 });
 
 test('below the height of limits a block is what it was', () => {

@@ -20,7 +20,7 @@ import { build } from 'esbuild';
 import manifest from '../../package.json' with { type: 'json' };
 import type { Entry } from '../../src/process/entry-directory.ts';
 import { ROOT } from '../root.ts';
-import { BUNDLE, bundleEntries, piscinaWorker, smallUndici } from './bundle.ts';
+import { asciiNats, BUNDLE, bundleEntries, piscinaWorker, smallUndici } from './bundle.ts';
 import { collectLicences } from './licences.ts';
 
 /** A library that Node needs in addition to libc and libstdc++, and that a machine without a compiler may lack. */
@@ -88,7 +88,7 @@ async function bundleProgram(outfile: string): Promise<void> {
     supported: { 'dynamic-import': false },
     // Read in the source only.
     define: { 'import.meta.url': "''" },
-    plugins: [smallUndici, piscinaWorker]
+    plugins: [smallUndici, asciiNats, piscinaWorker]
   });
   // Letters in tagged templates are not escaped.
   const isAscii = readFileSync(outfile).every((byte) => byte < 0x80);

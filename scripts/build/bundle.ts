@@ -80,6 +80,16 @@ export const smallUndici: Plugin = {
   }
 };
 
+/** Writes the micro sign of a regular expression, which is not escaped as letters of texts are, by its number. */
+export const asciiNats: Plugin = {
+  name: 'ascii-nats',
+  setup({ onLoad }) {
+    onLoad({ filter: /@nats-io\/jetstream\/lib\/jsclient\.js$/ }, ({ path }) => ({
+      contents: readFileSync(path, 'utf8').replaceAll('\u00b5', '\\u00b5')
+    }));
+  }
+};
+
 /** Result of bundling the entries. */
 interface EntryBundle {
   /** Source files that went into the bundles, by their paths below the root. */

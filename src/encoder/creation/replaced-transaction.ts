@@ -7,6 +7,7 @@ import { readProgram } from '../../coin/script/pay-scripts.ts';
 import { readScript } from '../../coin/script/script.ts';
 import { PlatformError } from '../../errors.ts';
 import type { NodeCoins, PlacedCoin } from '../coins/coins.ts';
+import { keyOf } from '../coins/reservations.ts';
 import { MOST_PSBT_SOURCE_BYTES } from '../coins/spent.ts';
 import type { Spent } from '../transaction/psbt.ts';
 import { MAX_INPUTS } from '../transaction/select-coins.ts';
@@ -57,6 +58,7 @@ export async function readReplaced(
   const transaction = readRawTransaction(bytes);
   const { inputs, outputs, witnesses, txid } = transaction;
   if (transaction.isWithoutSource) throw invalid('it has no input that another transaction could spend');
+  if (new Set(inputs.map(keyOf)).size < inputs.length) throw invalid('it spends a coin twice');
   if (inputs.length > MAX_INPUTS) throw invalid(`it has more than ${MAX_INPUTS} inputs`);
   const placed = await placedWithin(inputs, coins);
   const unlocks = inputs.map(({ script }, at) => ({ script, witness: witnesses[at] ?? [] }));

@@ -18,7 +18,7 @@ import {
   type Reveal
 } from '../transaction/compose.ts';
 import { freeAmount } from '../transaction/dust.ts';
-import { chooseEncoding, type Encoding, type EncodingFacts } from '../transaction/encodings.ts';
+import { chooseEncoding, type Encoding, type EncodingFacts, mayBeHalfKnown } from '../transaction/encodings.ts';
 import type { TwoStepEncoding } from '../transaction/locks.ts';
 
 import { readSender, type Sender } from '../transaction/sender.ts';
@@ -282,7 +282,7 @@ function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePoli
     order: { ...order, encoding },
     content,
     isEnvelopeActive,
-    warnings: requestWarnings(request, encoding, policy, network)
+    warnings: requestWarnings(request, { encoding, sender }, policy, network)
   });
   return { encodingFacts, planFor, isSaying: content !== null };
 }
@@ -290,7 +290,7 @@ function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePoli
 /** Returns the warnings of a request. One that states its signer's abilities gets none about them. */
 function requestWarnings(
   request: CreateRequest,
-  encoding: Encoding,
+  { encoding, sender }: { readonly encoding: Encoding; readonly sender: Sender },
   policy: NodePolicy,
   { replacesByDefault }: Pick<ChainNetwork, 'replacesByDefault'>
 ): readonly Warning[] {
@@ -303,7 +303,8 @@ function requestWarnings(
     ...(isGuess ? (['NO_FEE_ESTIMATE'] as const) : []),
     ...(rbf ? (['KEEP_FIRST_INPUT'] as const) : []),
     ...(rbf && !replacesByDefault ? (['NODES_REPLACE_NOTHING'] as const) : []),
-    ...(hasScripts && !options?.signerSupportsScripts ? (['SIGNER_NEEDS_SCRIPTS'] as const) : [])
+    ...(hasScripts && !options?.signerSupportsScripts ? (['SIGNER_NEEDS_SCRIPTS'] as const) : []),
+    ...(hasScripts && !options?.signerSupportsScripts && mayBeHalfKnown(sender) ? (['KEY_IS_WHOLE'] as const) : [])
   ];
 }
 

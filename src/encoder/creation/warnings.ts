@@ -3,6 +3,8 @@ const WARNINGS = {
   SURPLUS_TO_FEE: 'the remainder is too small for an output and goes to the miner',
   SIGNER_NEEDS_SCRIPTS:
     "the second transaction spends a script, which a node's wallet cannot sign: unless your signer can, do not broadcast the first one, and ask with options.signerSupportsScripts: false",
+  KEY_IS_WHOLE:
+    'a taproot address does not tell the first byte of its key: the second transaction can be signed only if it is that of compressedPubKey. If you know 32 bytes of the key, do not broadcast the first one',
   REVEAL_NEEDED:
     'sign and broadcast psbt, then call create_tx again with its txid in p2shHash: that reveals the action',
   UNKNOWN_PARAMETER: 'create_tx has no such parameter',

@@ -38,7 +38,7 @@ const MAGIC_BYTES = 4;
  */
 export function chooseEncoding(wanted: Encoding | 'AUTO' | undefined, facts: EncodingFacts): Encoding {
   const tried = wanted === undefined ? USUAL_ORDER : wanted === 'AUTO' ? autoOrder(facts.sender) : [wanted];
-  const reasons = tried.map((encoding) => [encoding, obstacle(encoding, facts)] as const);
+  const reasons = tried.map((encoding) => [encoding, obstacle(encoding, facts, encoding === wanted)] as const);
   const fitting = reasons.find(([, reason]) => reason === undefined);
   if (fitting) return fitting[0];
   throw new PlatformError('ENCODING_UNAVAILABLE', {
@@ -48,10 +48,19 @@ export function chooseEncoding(wanted: Encoding | 'AUTO' | undefined, facts: Enc
 
 const autoOrder = ({ covers }: EncodingFacts['sender']) => (covers === 'no amount' ? PLAIN_ORDER : ENCODINGS);
 
-/** Returns the reason why an encoding cannot carry the payload; undefined when it can. */
+/**
+ * Returns whether the first byte of the sender's key may be a guess. A taproot address says nothing of it, and signers
+ * who know 32 bytes write 02 before them.
+ */
+export function mayBeHalfKnown({ covers, publicKey }: Pick<Sender, 'covers' | 'publicKey'>): boolean {
+  return covers === 'all amounts' && publicKey?.[0] === 2;
+}
+
+/** Returns the reason why an encoding cannot carry the payload, or is not chosen unless it is named; undefined when it can. */
 function obstacle(
   encoding: Encoding,
-  { frameBytes, sender, relay, active, signer }: EncodingFacts
+  { frameBytes, sender, relay, active, signer }: EncodingFacts,
+  isNamed: boolean
 ): string | undefined {
   switch (encoding) {
     case 'OP_RETURN': {
@@ -69,19 +78,22 @@ function obstacle(
       // Nodes relay no witness with an uncompressed key, and the hash of a plain address may be of one.
       if (!sender.isSegwit && !sender.publicKey)
         return `the key of ${sender.address} may be an uncompressed one: send compressedPubKey`;
-      return chunkObstacle(sender, signer);
+      return chunkObstacle(sender, signer, isNamed);
     case 'P2SH':
-      return chunkObstacle(sender, signer);
+      return chunkObstacle(sender, signer, isNamed);
     case 'MULTISIGN':
       if (!relay.permitsBareMultisig) return 'the node does not relay bare multisig';
       return sender.publicKey ? undefined : `the public key of ${sender.address} is not known: send compressedPubKey`;
   }
 }
 
-function chunkObstacle(sender: EncodingFacts['sender'], signer: EncodingFacts['signer']): string | undefined {
+function chunkObstacle(
+  sender: EncodingFacts['sender'],
+  signer: EncodingFacts['signer'],
+  isNamed: boolean
+): string | undefined {
   if (signer.scripts === false) return 'options.signerSupportsScripts is false';
-  // A taproot address says nothing of the first byte, and signers who know 32 bytes write 02 before them.
-  if (signer.scripts === undefined && sender.covers === 'all amounts' && sender.publicKey?.[0] === 2)
+  if (signer.scripts === undefined && !isNamed && mayBeHalfKnown(sender))
     return `the first byte of the key of ${sender.address} cannot be checked, and with a wrong one nobody could spend the outputs: set options.signerSupportsScripts if it is the key's own`;
   return sender.keyHash ? undefined : `the public key of ${sender.address} is not known: send compressedPubKey`;
 }

@@ -58,10 +58,10 @@ export async function findTrackerFault(sync: TrackerSync, { height, hashAt }: Ow
   if (halted) return fault('TRACKER_HALTED', 'is halted until its operator acts');
   if (lag === null || has === null)
     return fault('TRACKER_NOT_READY', 'does not know yet how far it is behind its node');
-  if (lag > 0) return fault('TRACKER_BEHIND', `is ${lag} blocks behind its node`, synced && lag <= SHORT_LAG_BLOCKS);
+  if (lag > 0) return fault('TRACKER_BEHIND', `is ${lag} blocks behind its node`, lag <= SHORT_LAG_BLOCKS);
   if (!synced) {
     const reason = alarm ? `waits, and says why in its /status: ${alarm.code}` : 'waits for its node or database';
-    return fault('TRACKER_NOT_READY', reason);
+    return fault('TRACKER_NOT_READY', reason, true);
   }
   const missing = height - has;
   const isShort = Math.abs(missing) <= SHORT_LAG_BLOCKS;

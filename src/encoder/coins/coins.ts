@@ -225,7 +225,7 @@ export class NodeCoins {
     if (Number(toDecimal(amount)) === Number(value)) return;
     const { tracker } = this.#rules;
     if (!tracker) throw malformed('gettxout');
-    const reason = `it tells another amount of ${keyOf(coin)} than the node: ${toDecimal(amount)} in place of ${value} coins`;
+    const reason = `the UTXO tracker tells another amount of ${keyOf(coin)} than the node: ${toDecimal(amount)} in place of ${value} coins`;
     throw new PlatformError('TRACKER_UNAVAILABLE', { reason });
   }
 

@@ -3,7 +3,6 @@ import { payToTree } from '../../coin/script/taproot.ts';
 import { PlatformError } from '../../errors.ts';
 import { unusable } from '../coins/coins.ts';
 import { dustAmount } from '../transaction/dust.ts';
-
 import { TAPROOT_SIGNATURE } from '../transaction/sender.ts';
 import type { EncoderDeps } from './create-transaction.ts';
 import { ADDRESS, FINAL, GIVEN_TXID, paidScript, RATE, REPLACEABLE, readFee, SATOSHIS, VOUT } from './request.ts';

@@ -20,7 +20,6 @@ import {
 import { freeAmount } from '../transaction/dust.ts';
 import { chooseEncoding, type Encoding, type EncodingFacts, mayBeHalfKnown } from '../transaction/encodings.ts';
 import type { TwoStepEncoding } from '../transaction/locks.ts';
-
 import { readSender, type Sender } from '../transaction/sender.ts';
 import { readTransactionHex } from '../transaction/transaction-hex.ts';
 import { composeWithCoins } from './compose-with-coins.ts';

@@ -44,7 +44,7 @@ export interface PublisherView {
 /**
  * Brings what one source broadcasts into its stream: in order, without a repeat, and without a gap that is not told by a `break`.
  *
- * What was broadcast waits in a spool until the stream has acknowledged it, also while NATS is away and over a restart. Each publish
+ * A broadcast message waits in a spool until the stream has acknowledged it, also while NATS is away and over a restart. Each publish
  * names the message before it, so two publishers cannot both write: the one that started last does.
  */
 export class DatabasePublisher {

@@ -19,7 +19,7 @@ export function bodyOf(config: readonly ConfigEdit[]): string {
 /**
  * Returns the entries of an operation's body `{"config":[…]}`; null for one of another form.
  *
- * What `updateconfig` refuses of its form is refused here as well: a hub that lies writes nothing that another one does not take.
+ * Refuses every form that `updateconfig` refuses: a hub that lies writes nothing that another one does not take.
  */
 export function readEdits(body: string): readonly ConfigEdit[] | null {
   if (Buffer.byteLength(body) > MOST_BODY_BYTES) return null;

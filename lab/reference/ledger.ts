@@ -2158,6 +2158,7 @@ export class ReferenceLedger {
     asked: { after: Dispenser | null; dispensers: number; metEmpty: boolean },
     txIndex: number | null
   ): void {
+    if (payer === payee) return;
     const isEmpty = ({ left, give }: Dispenser) => left < give.amount;
     const isOwn = ({ source, getAddress }: Dispenser) => source === getAddress;
     // Those of the paid address come first.
@@ -2189,7 +2190,6 @@ export class ReferenceLedger {
     const refusal = firstOf([
       () => asked.dispensers >= 250 && 'DISPENSE (limit)',
       () => bought === null && 'no matching oracle price',
-      () => payer === payee && 'SOURCE and GET_ADDRESS can not be same',
       () => fills === 0n && 'insufficient funds',
       ...lists.flatMap(([name, { allow, block }]) => [
         ...parties.map(

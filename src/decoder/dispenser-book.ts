@@ -137,6 +137,11 @@ export class DispenserBook {
     return this.#addresses;
   }
 
+  /** Returns whether an address pays itself, in a block in which ledgers serve no such payment. */
+  isOwnChange(payer: string, address: string): boolean {
+    return payer === address && this.#height >= this.#limitFrom;
+  }
+
   /** Returns whether a dispenser may serve a payment. @param amount base units */
   isTaken(address: string, amount: bigint): boolean {
     return this.#taker(address, amount) !== undefined;

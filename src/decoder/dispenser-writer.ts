@@ -66,7 +66,8 @@ export class DispenserWriter {
           continue;
         }
         const outputs = transaction.outputs.filter(({ isPayment, isNeeded, address, amount }) => {
-          return data === '' && isPayment ? book.take(address, amount) : isNeeded || !isPayment;
+          if (data !== '' || !isPayment) return isNeeded || !isPayment;
+          return !book.isOwnChange(source, address) && book.take(address, amount);
         });
         if (data === '' && outputs.length === 0) continue;
         const row = { ...transaction, outputs, height, txIndex: first + transactions.length };

@@ -49,7 +49,8 @@ const NONE_ASKED: Asked = { group: 0, last: 0, dispensers: 0, empty: 0, refused:
 
 /**
  * Serves a payment at the oldest dispenser that takes it, then goes on at the next with the rest of the payment. From
- * the height of DISPENSER_LIMITS on, those that the paid address opened come before those of others.
+ * the height of DISPENSER_LIMITS on, those that the paid address opened come before those of others, and what an
+ * address pays to itself is no payment: its change would use up its dispensers.
  *
  * A payment asks as many dispensers as the limits allow; in a full block one serves it. It passes over empty dispensers
  * after the first ones, and over those that would refuse it after the first ten, in a full block after the first:
@@ -62,6 +63,7 @@ export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
     source: payer,
     hasTransaction: true,
     run: (step) => {
+      if (payer === payment.payee && step.rules.isActive('DISPENSER_LIMITS', step.action.block.height)) return false;
       for (let at = asked; ; ) {
         const found = nextAt(payment, at, step);
         if (!found) return false;

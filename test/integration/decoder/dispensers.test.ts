@@ -141,10 +141,18 @@ test('a key is kept where a row before its transaction named the address', async
 
 test("the cost of a stranger's dispenser ends with what a ledger would serve, in any grouping and after rollbacks", async () => {
   const paying = (height: number) =>
-    pay(height, ...Array.from({ length: 700 }, (): [string, string, bigint] => ['buyer', OTHER, 500_000_000n]));
+    pay(
+      height,
+      ...Array.from({ length: 710 }, (_, at): [string, string, bigint] => [
+        at < 10 ? OTHER : 'buyer',
+        OTHER,
+        500_000_000n
+      ])
+    );
   const chain = [block(1, open(10 ** 12, OTHER)), ...Array.from({ length: 12 }, (_, index) => paying(index + 2))];
   const [one, many] = [await createDatabase('dispensers_limit_one'), await createDatabase('dispensers_limit_many')];
-  const stored = 'SELECT COUNT(*) AS count, MAX(block_index) AS last FROM transactions';
+  const stored =
+    'SELECT COUNT(*) AS count, MAX(block_index) AS last, COUNT(DISTINCT source_id) AS sources FROM transactions';
   for (const [database, size] of [
     [one, 1],
     [many, 13]
@@ -156,7 +164,11 @@ test("the cost of a stranger's dispenser ends with what a ledger would serve, in
       for (const each of chain.slice(-6)) await store.writeBlocks([each]);
     }
     await store.database.close();
-    assert.deepEqual(await query(database, stored), [{ count: 1 + MAX_PAYMENTS, last: 10 }]);
+    assert.deepEqual(
+      await query(database, stored),
+      [{ count: 1 + MAX_PAYMENTS, last: 10, sources: 2 }],
+      'the stranger pays himself'
+    );
   }
   assert.deepEqual(await rowsOf(many), await rowsOf(one));
 });

@@ -166,6 +166,18 @@ test('at the address of a stranger, one transaction buys what a ledger would ser
   );
 });
 
+test('a payment of an address to itself counts below the height of the limits alone', () => {
+  const book = new DispenserBook({}, 2);
+  const areOwn = [1, 2].map((height) => {
+    book.enter(height, 600);
+    return [book.isOwnChange('A', 'A'), book.isOwnChange('B', 'A')];
+  });
+  assert.deepEqual(areOwn, [
+    [false, false],
+    [true, false]
+  ]);
+});
+
 test('a BATCH watches no address but its own: 8 KB would buy 672,000 payments of strangers', () => {
   const { addresses } = chainNetwork('litecoin', 'mainnet');
   const addressAt = (byte: number) => addressOf(payTo({ kind: 'keyHash', bytes: Buffer.alloc(20, byte) }), addresses)!;

@@ -58,6 +58,12 @@ export class OfferBook {
     if (isLive(offer)) this.#insert(entryOf(offer));
   }
 
+  /** Removes an offer that does not exist any more. */
+  forget(index: number): void {
+    const entry = this.#entries.get(index);
+    if (entry) this.#remove(entry);
+  }
+
   /** Writes the addresses of all offers in the spelling that counts from now on. */
   respell(spell: Spelling): void {
     for (const entry of this.#entries.values()) {

@@ -31,11 +31,13 @@ export class View implements Reader {
   /** Facts that were in memory at the last `age`, and have not been read since. */
   #old = new FactTable();
   /** Live offers: those of the whole database, or those that were loaded. */
-  readonly book = new OfferBook();
+  readonly book: OfferBook;
   /** Open polls of the whole database. They are put here together with all live offers. */
   readonly polls = new PollBook();
   /** Whether the book has all live offers of the database. Otherwise `liveOffers` and `awaitedMatches` bring some. */
-  hasAllOffers = false;
+  hasAllOffers: boolean;
+  /** Offers that actions changed since `takeTouched`. */
+  #touched = new Set<number>();
   readonly #isWhole: boolean;
   /** Pairs and tokens that changed since `takeChanged`, with their values before. */
   #changedPairs = new Map<string, bigint>();
@@ -44,8 +46,17 @@ export class View implements Reader {
   /** Spelling of the addresses of offers; undefined while these count as they were written. */
   #spelling: Spelling | undefined;
 
-  constructor({ isWhole }: { readonly isWhole: boolean }) {
+  /** @param book view whose book of offers it takes over; that one is not to be used any more */
+  constructor({ isWhole, book }: { readonly isWhole: boolean; readonly book?: View | undefined }) {
     this.#isWhole = isWhole;
+    this.book = book?.book ?? new OfferBook();
+    this.hasAllOffers = book?.hasAllOffers ?? false;
+    if (book) this.#spelling = book.#spelling;
+  }
+
+  /** Whether a spelling of the addresses of offers counts that is not as they were written. */
+  get isRespelled(): boolean {
+    return this.#spelling !== undefined;
   }
 
   /** Number of facts that were read or changed since the last `age`. */
@@ -93,9 +104,15 @@ export class View implements Reader {
 
   /** Stores an offer as the database has it, with its addresses in the spelling that counts. */
   loadOffer(key: string, written: Offer | undefined): void {
-    const offer = written && this.#spelling ? respelled(written, this.#spelling) : written;
+    const offer = written && this.#spelled(written);
     this.load('offer', key, offer);
     if (offer) this.book.put(offer);
+  }
+
+  /** Puts an offer into the book as the database has it again; undefined removes one that it has no more. */
+  restoreOffer(index: number, written: Offer | undefined): void {
+    if (written) this.book.put(this.#spelled(written));
+    else this.book.forget(index);
   }
 
   /**
@@ -142,7 +159,7 @@ export class View implements Reader {
     for (const kind of changes.kinds) this.#putAll(kind, changes);
     // A head may stay in memory for longer than its list.
     for (const [root, list] of changes.of('list')) if (list) this.#facts.set('listHead', root, headOf(list));
-    for (const [, offer] of changes.of('offer')) if (offer) this.book.put(offer);
+    for (const [, offer] of changes.of('offer')) if (offer) this.#offerChanged(offer);
     for (const [, poll] of changes.of('poll')) if (poll) this.polls.put(poll);
     for (const set of ['voters', 'delegators'] as const)
       for (const [pair, value] of changes.of(DECIDED_BY[set])) this.#put(set, ...splitPair(pair), value !== null);
@@ -158,6 +175,22 @@ export class View implements Reader {
     this.#changedTokens = new Map();
     this.#unwritten.turn();
     return taken;
+  }
+
+  /** Returns the offers that actions changed since the call before. */
+  takeTouched(): ReadonlySet<number> {
+    const taken = this.#touched;
+    this.#touched = new Set();
+    return taken;
+  }
+
+  #offerChanged(offer: Offer): void {
+    this.book.put(offer);
+    this.#touched.add(offer.index);
+  }
+
+  #spelled(offer: Offer): Offer {
+    return this.#spelling ? respelled(offer, this.#spelling) : offer;
   }
 
   #putAll<K extends Kind>(kind: K, changes: FactTable): void {

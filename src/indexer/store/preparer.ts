@@ -12,8 +12,9 @@ import { addSums, type MovedSums } from '../state/movements.ts';
 import type { RowChange, TableRow } from '../state/rows.ts';
 import type { Token } from '../state/token.ts';
 import { type Changed, View } from '../state/view.ts';
+import { ChangedOffers } from './changed-offers.ts';
 import { factLoader } from './facts/loader.ts';
-import { loadBooks, readTimes } from './facts/offers.ts';
+import { loadBooks, readTimes, restoreBooks } from './facts/offers.ts';
 import { RowIds } from './row-ids.ts';
 import type { BalanceIds, BalanceRow, EndedBalance } from './row-writer.ts';
 import { checkChanges } from './sanity.ts';
@@ -71,6 +72,7 @@ export class Preparer {
   /** Ids for tables that would number their rows by themselves. */
   readonly #ids = new RowIds();
   #view = new View({ isWhole: false });
+  readonly #changedOffers = new ChangedOffers();
   /** Blocks below the next ones; undefined where only the database knows. */
   #below: BlocksBelow | undefined;
 
@@ -85,9 +87,12 @@ export class Preparer {
     return this.#tickers;
   }
 
-  /** Forgets all that is in memory, with the blocks that were prepared and not written. */
+  /**
+   * Forgets all that is in memory, with the blocks that were prepared and not written. The book of offers is kept where
+   * it is known which of them were changed above what is written: there may be very many others.
+   */
   async restart(reader: Query): Promise<void> {
-    this.#view = new View({ isWhole: false });
+    await this.#restartView(reader);
     this.#below = undefined;
     await this.#ids.restart(reader);
     const tickers = await rows<{ id: number; tick: string }>(
@@ -97,6 +102,21 @@ export class Preparer {
     // At once: trials read them in between.
     this.#tickers.clear();
     for (const { id, tick } of tickers) this.#tickers.set(tickKey(tick), id);
+  }
+
+  async #restartView(reader: Query): Promise<void> {
+    const former = this.#view;
+    this.#view = new View({ isWhole: false });
+    if (!former.hasAllOffers) return;
+    const [tip] = await rows<{ height: number | null }>(reader, 'SELECT MAX(block_index) AS height FROM blocks');
+    const height = Number(tip?.height ?? -1);
+    this.#changedOffers.add(Number.POSITIVE_INFINITY, former.takeTouched());
+    const changed = this.#changedOffers.takeAbove(height);
+    const isSpelledAlike = !former.isRespelled || this.#rules.isActive('CANONICAL_ADDRESSES', height + 1);
+    if (changed === null || !isSpelledAlike) return;
+    const view = new View({ isWhole: false, book: former });
+    await restoreBooks(reader, view, changed);
+    this.#view = view;
   }
 
   /**
@@ -119,8 +139,12 @@ export class Preparer {
     const load = factLoader(readers, view, { ids: this.#tickers });
     await load(view.missing(COUNTERS));
     const below = this.#below ?? (await readBelow(reader, blocks[0]!.height));
-    if (!view.hasAllOffers) await loadBooks(reader, view);
+    if (!view.hasAllOffers) {
+      await loadBooks(reader, view);
+      this.#changedOffers.begin(blocks[0]!.height - 1);
+    }
     const executed = await executeBlocks({ view, rules: this.#rules, load, progress: this.#progress }, blocks, below);
+    this.#changedOffers.add(executed.at(-1)!.block.height, view.takeTouched());
     const times = [...below.times, ...executed.map(({ block }) => block.time)].slice(-MEDIAN_BLOCKS);
     this.#below = { hashes: executed.at(-1)!.hashes, times };
     return { ...this.#collect(executed, names), isFirst: below.hashes === undefined };

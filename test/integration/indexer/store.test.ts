@@ -5,6 +5,8 @@ import { hasCode } from '../../../src/errors.ts';
 import { HANDLERS } from '../../../src/indexer/actions/handlers.ts';
 import { readStakes } from '../../../src/indexer/api/stakes.ts';
 import type { ChainBlock } from '../../../src/indexer/block/block.ts';
+import type { Query } from '../../../src/indexer/store/facts/loading.ts';
+import { Preparer } from '../../../src/indexer/store/preparer.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import fc from '../../support/fast-check.ts';
@@ -334,6 +336,45 @@ test('the file of a token goes with the LINK that gave it, and stays while anoth
   await inGroups(fresh, chain, 4);
   assert.deepEqual(await dumpIndexer(own[0]), await dumpIndexer(own[1]));
   for (const store of [forked, fresh]) store.close();
+});
+
+test('executed blocks that were not written are undone by reading again the offers that they changed, and no others', async () => {
+  const own = await createDatabase('indexer');
+  const store = await open(own);
+  const orders = Array.from({ length: 20 }, () => 'ORDER|0|BTC|TOKA|1|0|BTC|TOKB|1').join(';');
+  const cancels = Array.from({ length: 4 }, (_, at) => `ORDER|1|${5 + at};`).join('');
+  const [first, lost, taking] = blocksOf(
+    ['ISSUE|0|TOKA|0|0|0||100', 'ISSUE|0|TOKB|0|0|0||100', 'SEND|0|TOKB|50|B', `BATCH|0|${orders}`],
+    [`BATCH|0|${cancels}ORDER|0|BTC|TOKA|9|0|BTC|TOKB|1`],
+    ['ORDER|0|BTC|TOKB|6|0|BTC|TOKA|6']
+  );
+  const final = { ...taking!, height: lost!.height, transactions: [{ ...taking!.transactions[0]!, source: 'B' }] };
+  await store.addBlocks([first!]);
+  const connection = await connect(own);
+  const statements: string[] = [];
+  const counted: Query = {
+    query: ((...given: Parameters<Query['query']>) => {
+      statements.push(JSON.stringify(given));
+      return connection.query(...given);
+    }) as Query['query']
+  };
+  const loads = () => statements.splice(0).filter((text) => text.includes('order_statuses s JOIN')).length;
+  const [kept, fresh] = [new Preparer(TEST_RULES), new Preparer(TEST_RULES)];
+  for (const preparer of [kept, fresh]) await preparer.restart(counted);
+  await kept.prepare([lost!], [counted]);
+  assert.equal(loads(), 1, 'the first block needs all');
+  await kept.restart(counted);
+  const after = await kept.prepare([final], [counted]);
+  assert.equal(loads(), 0, 'the rest is in memory');
+  const matched = after.rows.filter(({ table }) => table === 'order_matches');
+  assert.deepEqual(
+    matched.map(({ columns }) => columns['give_action_index']),
+    [5, 6, 7, 8, 9, 10]
+  );
+  const { executed } = await fresh.prepare([final], [counted]);
+  assert.deepEqual(executed[0]!.hashes, after.executed[0]!.hashes);
+  await connection.end();
+  store.close();
 });
 
 test('LINKs, TRANSFERs and tokens of one undone block leave the files and the held ownerships of the block below', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatAmount, parseAmount } from '../../../src/consensus/amount.ts';
+import { ChangedOffers } from '../../../src/indexer/store/changed-offers.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 
 const HOUR_S = 3_600;
@@ -458,4 +459,20 @@ test("an address that a token's lists bar offers nothing for it that others woul
   act(ledger, ['C', 'SWAP|0|BTC|REGT|1|0|BTC|BOND|9']);
   assert.deepEqual(named(ledger), ['SWAP', 'SWAP_EXPIRE', 'SWAP_EXPIRE']);
   assert.equal(ledger.balance('BOND', 'M'), '100', 'what they held is back');
+});
+
+test('a rollback knows which offers its blocks changed, but of very many blocks the newest alone', () => {
+  const changed = new ChangedOffers();
+  assert.equal(changed.takeAbove(9), null, 'nothing is known yet');
+  changed.begin(9);
+  changed.add(10, new Set([1, 2]));
+  changed.add(12, new Set([2, 3]));
+  changed.add(13, new Set([4]));
+  assert.equal(changed.takeAbove(8), null);
+  assert.deepEqual(changed.takeAbove(11), [2, 3, 4]);
+  assert.deepEqual(changed.takeAbove(11), [], 'they are taken');
+  assert.deepEqual(changed.takeAbove(9), [1, 2]);
+  for (const height of [10, 11, 12]) changed.add(height, new Set(Array.from({ length: 90_000 }, (_, at) => at)));
+  assert.equal(changed.takeAbove(9), null, 'those of block 10 are forgotten');
+  assert.equal(changed.takeAbove(10)!.length, 90_000);
 });

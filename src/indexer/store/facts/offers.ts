@@ -45,17 +45,36 @@ export async function readTimes(connection: Query, height: number): Promise<numb
  * parts. The offers themselves are left to the actions that need them: there may be more than fit into memory.
  */
 export async function loadBooks(connection: Query, view: View): Promise<void> {
-  const [last] = await rows<{ action: number | null }>(connection, 'SELECT MAX(action_index) AS action FROM actions');
-  for (let from = 0; from <= Number(last?.action ?? 0); from += ACTIONS_PER_STATEMENT) {
-    const to = from + ACTIONS_PER_STATEMENT - 1;
+  for await (const { from, to } of actionPages(connection)) {
     for (const kind of KINDS) {
       const where = `s.action_index BETWEEN ${from} AND ${to}`;
-      for await (const offers of readLive(kind, { from: `${kind}_statuses s`, where }, connection))
+      for await (const offers of readLive(kind, { from: `${kind}_statuses s`, where }, connection)) {
         for (const offer of offers) view.book.put(offer);
+      }
     }
     for (const poll of await readOpenPolls(connection, from, to)) view.polls.put(poll);
   }
   view.hasAllOffers = true;
+}
+
+/**
+ * Brings the books of a view to what the database has after a rollback: those offers that undone actions changed, and
+ * every open poll.
+ */
+export async function restoreBooks(connection: Query, view: View, changed: readonly number[]): Promise<void> {
+  for (let at = 0; at < changed.length; at += PER_STATEMENT) {
+    const indexes = changed.slice(at, at + PER_STATEMENT);
+    const offers = await readOffers(connection, indexes);
+    for (const index of indexes) view.restoreOffer(index, offers.get(index));
+  }
+  for await (const { from, to } of actionPages(connection))
+    for (const poll of await readOpenPolls(connection, from, to)) view.polls.put(poll);
+}
+
+async function* actionPages(connection: Query): AsyncGenerator<{ readonly from: number; readonly to: number }> {
+  const [last] = await rows<{ action: number | null }>(connection, 'SELECT MAX(action_index) AS action FROM actions');
+  for (let from = 0; from <= Number(last?.action ?? 0); from += ACTIONS_PER_STATEMENT)
+    yield { from, to: from + ACTIONS_PER_STATEMENT - 1 };
 }
 
 /** Puts the live offers of addresses into a view that does not have those of all. */

@@ -1,0 +1,43 @@
+/** Changes that are remembered. A block of an honest chain makes some dozen. */
+const MOST = 200_000;
+
+interface Group {
+  /** Height of its last block. */
+  readonly last: number;
+  readonly offers: ReadonlySet<number>;
+}
+
+/** Offers that the newest blocks changed: those that a rollback of these blocks has to read again. */
+export class ChangedOffers {
+  #groups: Group[] = [];
+  #size = 0;
+  /** Block above which all changes are known. */
+  #from = Number.POSITIVE_INFINITY;
+
+  /** Forgets all changes: the offers are those at the end of a block. */
+  begin(height: number): void {
+    this.#groups = [];
+    this.#size = 0;
+    this.#from = height;
+  }
+
+  /** Adds the offers that a group of blocks changed. Of very many the oldest groups are forgotten. */
+  add(last: number, offers: ReadonlySet<number>): void {
+    this.#groups.push({ last, offers });
+    this.#size += offers.size;
+    while (this.#size > MOST) {
+      const oldest = this.#groups.shift()!;
+      this.#size -= oldest.offers.size;
+      this.#from = oldest.last;
+    }
+  }
+
+  /** Takes the offers that were changed above a block; null where some are forgotten. */
+  takeAbove(height: number): number[] | null {
+    if (height < this.#from) return null;
+    const above = this.#groups.filter(({ last }) => last > height);
+    this.#groups = this.#groups.filter(({ last }) => last <= height);
+    this.#size = this.#groups.reduce((sum, { offers }) => sum + offers.size, 0);
+    return [...new Set(above.flatMap(({ offers }) => [...offers]))];
+  }
+}

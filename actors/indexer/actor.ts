@@ -151,7 +151,10 @@ const balances = new IndexedBalances({
 });
 const { prices } = data;
 const priceBase = ledgerBaseOf(data.profile, chainNetwork(PRICE_CHAIN, data.network), data.commitmentDomain);
-const progress: Progress = new Progress((height) => loop.blockDone(height));
+const progress: Progress = new Progress(
+  (height) => loop.blockDone(height),
+  () => loop.pageRead()
+);
 const loop: IndexerLoop = new IndexerLoop({
   work: new IndexerWork({
     openSource: () => DecoderSource.open(data.decoder, network, statementLimitS),

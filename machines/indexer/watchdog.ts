@@ -17,6 +17,7 @@ export const watchdogMachine = setup({
     events: {} as
       | { readonly type: 'blocks.begun'; readonly limitMs: number }
       | { readonly type: 'block.done' }
+      | { readonly type: 'page.read' }
       | { readonly type: 'blocks.finished' }
   },
   actions: { setLimit: assign({ limitMs: ({ event }) => (event as unknown as { limitMs: number }).limitMs }) },
@@ -28,10 +29,15 @@ export const watchdogMachine = setup({
   states: {
     idle: { on: { 'blocks.begun': { target: 'armed', actions: 'setLimit' } } },
     /**
-     * A second attempt at the same blocks does not restart the time. A block that is executed for the first time does.
+     * A second attempt at the same blocks does not restart the time. A block that is executed for the first time does,
+     * and each part of what has to be in memory before the first one: there are as many as somebody wrote.
      */
     armed: {
-      on: { 'blocks.finished': 'idle', 'block.done': { target: 'armed', reenter: true } },
+      on: {
+        'blocks.finished': 'idle',
+        'block.done': { target: 'armed', reenter: true },
+        'page.read': { target: 'armed', reenter: true }
+      },
       after: { limit: 'expired' }
     },
     expired: { type: 'final' }

@@ -16,10 +16,20 @@ export class Progress {
   #transaction: string | null = null;
   #slowest: { readonly place: ProgressPlace; readonly ms: number } | null = null;
   readonly #onBlock: (height: number) => void;
+  readonly #onPage: () => void;
 
-  /** @param onBlock called after each block that was carried out */
-  constructor(onBlock: (height: number) => void = () => undefined) {
+  /**
+   * @param onBlock called after each block that was carried out
+   * @param onPage called after each part of what has to be in memory before the first block
+   */
+  constructor(onBlock: (height: number) => void = () => undefined, onPage: () => void = () => undefined) {
     this.#onBlock = onBlock;
+    this.#onPage = onPage;
+  }
+
+  /** Notes that a part of what has to be in memory before the first block was read. */
+  pageRead(): void {
+    this.#onPage();
   }
 
   /** Notes which unit runs next. */

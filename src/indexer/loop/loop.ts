@@ -139,6 +139,12 @@ export class IndexerLoop {
     this.#watchdog.send({ type: 'block.done' });
   }
 
+  /** Notes that a part of what has to be in memory before the first block was read. */
+  pageRead(): void {
+    this.#movedAt = monotonicMs();
+    this.#watchdog.send({ type: 'page.read' });
+  }
+
   /** Reason for which the loop does not go on; null while it does. */
   get #alarm(): Alarm | null {
     const { work } = this.#options;

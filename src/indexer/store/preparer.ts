@@ -140,7 +140,7 @@ export class Preparer {
     await load(view.missing(COUNTERS));
     const below = this.#below ?? (await readBelow(reader, blocks[0]!.height));
     if (!view.hasAllOffers) {
-      await loadBooks(reader, view);
+      await loadBooks(reader, view, () => this.#progress?.pageRead());
       this.#changedOffers.begin(blocks[0]!.height - 1);
     }
     const executed = await executeBlocks({ view, rules: this.#rules, load, progress: this.#progress }, blocks, below);

@@ -183,6 +183,9 @@ test('the watchdog expires when blocks get no further in time, however often the
   watchdog.send({ type: 'block.done' });
   clock.increment(999);
   assert.equal(watchdog.getSnapshot().value, 'armed', 'a block was done');
+  watchdog.send({ type: 'page.read' });
+  clock.increment(999);
+  assert.equal(watchdog.getSnapshot().value, 'armed', 'a part of the state was read');
   clock.increment(1);
   assert.equal(watchdog.getSnapshot().value, 'expired');
 });

@@ -43,16 +43,20 @@ export async function readTimes(connection: Query, height: number): Promise<numb
 /**
  * Puts every live offer and every open poll of a database into the books of a view. The actions of all time are read in
  * parts. The offers themselves are left to the actions that need them: there may be more than fit into memory.
+ *
+ * @param pageRead called after each part: the whole may take longer than a block
  */
-export async function loadBooks(connection: Query, view: View): Promise<void> {
+export async function loadBooks(connection: Query, view: View, pageRead?: () => void): Promise<void> {
   for await (const { from, to } of actionPages(connection)) {
     for (const kind of KINDS) {
       const where = `s.action_index BETWEEN ${from} AND ${to}`;
       for await (const offers of readLive(kind, { from: `${kind}_statuses s`, where }, connection)) {
         for (const offer of offers) view.book.put(offer);
+        pageRead?.();
       }
     }
     for (const poll of await readOpenPolls(connection, from, to)) view.polls.put(poll);
+    pageRead?.();
   }
   view.hasAllOffers = true;
 }

@@ -10,7 +10,8 @@ import {
   sourceSleeps,
   tickColumn,
   tickSleeps,
-  tickUnknown
+  tickUnknown,
+  tokenListsRead
 } from '../../rules/checks.ts';
 import { tickKey } from '../../state/keys.ts';
 import type { Token } from '../../state/token.ts';
@@ -68,6 +69,7 @@ export const DESTROY = defineAction<Leg>({
     sourceSleeps,
     tickSleeps,
     ...MEMO_CHECKS,
+    tokenListsRead,
     sourceExcluded,
     [
       'insufficient funds',

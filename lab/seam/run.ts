@@ -4,7 +4,7 @@ import { DEFAULT_PROFILE } from '../../src/coin/profile.ts';
 import { markOf } from '../../src/coin/script/script-marks.ts';
 import { medianTime } from '../../src/consensus/median-time.ts';
 import { BlockFeed, type WatchedRange } from '../../src/decoder/block-feed.ts';
-import { scanBlock } from '../../src/decoder/block-scan.ts';
+import { type ScanRules, scanBlock } from '../../src/decoder/block-scan.ts';
 import { resolveSources } from '../../src/decoder/sources.ts';
 import { openDecoderStore } from '../../src/decoder/store.ts';
 import type { ExecutedBlock, SettledPrices } from '../../src/indexer/block/block.ts';
@@ -54,9 +54,16 @@ interface SeamFigures {
  * Makes a chain of raw blocks and carries it out twice: by a ledger that is shown every output of every transaction, and by one that
  * reads what a decoder stored. Both must have the same rows, and nothing may be watched in the end.
  *
+ * @param alwaysHops  whether the decoder runs with SOURCE_HOP=always; payers of dispensers are the same
  * @throws {AssertionError} where they differ
  */
-export async function runSeam(seed: number, blockCount: number, database: DatabaseCoordinates): Promise<SeamFigures> {
+export async function runSeam(
+  seed: number,
+  blockCount: number,
+  database: DatabaseCoordinates,
+  alwaysHops = false
+): Promise<SeamFigures> {
+  const rules = { ...RULES, alwaysHops };
   const random = new Random(seed);
   const chain = new RawChainMaker(random);
   const shown = new MemoryLedger(0, LEDGER_RULES);
@@ -68,7 +75,7 @@ export async function runSeam(seed: number, blockCount: number, database: Databa
   const texts = new SeamTexts(random, shown);
   const add = async (said: readonly Said[], payout: Said['payments'] = []) => {
     const block = chain.add(time, said, payout);
-    const outputs = await outputsOf(block, chain);
+    const outputs = await outputsOf(block, chain, rules);
     payments += outputs.filter(({ data }) => data === '').flatMap((one) => one.outputs).length;
     rows.push(shown.run({ ...block, transactions: outputs, prices: PRICED }).rows);
   };
@@ -107,7 +114,7 @@ export async function runSeam(seed: number, blockCount: number, database: Databa
     time += jumps.get(height) ?? 1;
     await add(height === 159 ? OWNERS.map((from) => ({ ...say(from, ''), payments: paymentsBy(random) })) : []);
   }
-  await decode(chain, rivals, random, database);
+  await decode(chain, rivals, random, database, rules);
   const read = await carryOut(database, chain.blocks.length);
   assert.deepEqual(read.map(comparable), rows.map(comparable), `seed ${seed}`);
   return { ...(await assertBounded(database, chain)), ...countsOf(rows), payments };
@@ -121,16 +128,13 @@ function paymentsBy(random: Random): Said['payments'] {
 }
 
 /** The transactions of a block with all their outputs. */
-async function outputsOf(block: ChainBlockBytes, chain: RawChainMaker) {
+async function outputsOf(block: ChainBlockBytes, chain: RawChainMaker, rules: ScanRules) {
   const scanned = scanBlock(block.bytes, block, RULES, ALL_SCRIPTS);
-  const [resolved] = await resolveSources(
-    [scanned],
-    async (txids) => txids.map((id) => chain.transaction(id)),
-    new Map(),
-    RULES
-  );
-  return resolved!.transactions.map(({ hash, source, data, outputs }) => ({
-    ...{ hash, source, data, fee: 0 },
+  const read = async (txids: readonly string[]) => txids.map((id) => chain.transaction(id));
+  const resolve = async (by: ScanRules) => (await resolveSources([scanned], read, new Map(), by))[0]!.transactions;
+  const payers = new Map((await resolve(RULES)).map(({ hash, source }) => [hash, source]));
+  return (await resolve(rules)).map(({ hash, source, data, outputs }) => ({
+    ...{ hash, source: data === '' ? payers.get(hash)! : source, data, fee: 0 },
     outputs: outputs.map(({ vout, address, amount }) => ({ vout, address, amount: amount * PER_BASE_UNIT }))
   }));
 }
@@ -140,15 +144,16 @@ async function decode(
   chain: RawChainMaker,
   rivals: ReadonlyMap<number, RawChainMaker>,
   random: Random,
-  database: DatabaseCoordinates
+  database: DatabaseCoordinates,
+  rules: ScanRules
 ): Promise<void> {
   let winning = chain;
   const scan = async ({ from, count, wanted }: WatchedRange) => {
     const blocks = winning.blocks
       .slice(from, from + count)
-      .map((block) => scanBlock(block.bytes, block, RULES, new Set(wanted)));
+      .map((block) => scanBlock(block.bytes, block, rules, new Set(wanted)));
     const read = async (txids: readonly string[]) => txids.map((id) => chain.transaction(id));
-    return { blocks: await resolveSources(blocks, read, new Map(), RULES), sizeBytes: 1_000 };
+    return { blocks: await resolveSources(blocks, read, new Map(), rules), sizeBytes: 1_000 };
   };
   const feed = new BlockFeed({ versions: NETWORK.addresses, parallelism: 2, scan });
   const store = await openDecoderStore(database, { dispenserLimitHeight: 0 });

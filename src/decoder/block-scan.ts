@@ -40,6 +40,8 @@ export interface ScanRules {
   readonly signatureHeight: number;
   /** First block in which the fee of a funding transaction belongs to one reveal only; Infinity for never. */
   readonly feeOnceHeight: number;
+  /** First block in which the payer of a dispenser is who signs the payment, whoever funded it; Infinity for never. */
+  readonly payerSignsHeight: number;
 }
 
 /** A transaction that carries an action or may pay a dispenser. Its source is not known yet. */

@@ -31,7 +31,8 @@ type Place = Candidate['spends'];
  * when it may pay a dispenser. In the second case the row has no source and no action.
  *
  * A payload in chunks or an envelope is spent from a script that its sender funded. The source is then one step back
- * and must be an address of the key that signed: anybody may pay to a script, so paying proves nothing.
+ * and must be an address of the key that signed: anybody may pay to a script, so paying proves nothing. What pays
+ * dispensers is never one step back.
  *
  * @param known asked before the node, and filled with the node's answers
  * @throws {PlatformError} the errors of the reader, and NODE_REFUSED when a transaction lacks an output that another
@@ -80,11 +81,12 @@ function rowsOf(
 ): { readonly rows: readonly TransactionRow[]; readonly findings: readonly Finding[] } {
   const script = place && transactions.scriptAt(place);
   const source = script && addressOf(script, rules.addresses);
-  if (script === undefined || source === undefined) return { rows: paymentOf(candidate), findings: [] };
   const { hash, lane, spends, height } = candidate;
+  const payer = signsPayment(candidate, rules) ? addressOf(transactions.scriptAt(spends), rules.addresses) : undefined;
+  if (script === undefined || source === undefined) return { rows: paymentOf(candidate, payer), findings: [] };
   const needsProof = height >= rules.revealKeyHeight;
-  const refuse = (code: Finding['code'], payer = '') => ({
-    rows: paymentOf(candidate, payer),
+  const refuse = (code: Finding['code'], payerBefore = '') => ({
+    rows: paymentOf(candidate, payer ?? payerBefore),
     findings: [{ code, hash, reason: source }]
   });
   const isRevealed = lane !== 'outputs' || place !== spends;
@@ -112,9 +114,16 @@ function isSignedInPart({ action, bytes, spends }: Candidate, transactions: Tran
 }
 
 /** Returns whether a transaction spends from a script that its sender funded, to reveal the script's content. */
-function isRevealed({ lane, spends }: Candidate, transactions: TransactionSet, { alwaysHops }: ScanRules): boolean {
+function isRevealed(candidate: Candidate, transactions: TransactionSet, rules: ScanRules): boolean {
+  const { action, lane, spends } = candidate;
   if (lane === 'envelope') return true;
-  return (lane === 'chunks' || alwaysHops) && isPaidToScriptHash(transactions.scriptAt(spends));
+  if (action === '' && signsPayment(candidate, rules)) return false;
+  return (lane === 'chunks' || rules.alwaysHops) && isPaidToScriptHash(transactions.scriptAt(spends));
+}
+
+/** Returns whether what a transaction pays to dispensers is paid by the owner of the spent output. */
+function signsPayment({ lane, height }: Candidate, { payerSignsHeight }: ScanRules): boolean {
+  return lane === 'outputs' && height >= payerSignsHeight;
 }
 
 /** Returns the output whose owner is the source; undefined when the coins were newly created. */

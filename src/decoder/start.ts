@@ -73,7 +73,8 @@ function scanRulesOf(config: DecoderConfig): ScanRules {
     alwaysHops: SOURCE_HOP === 'always',
     revealKeyHeight: activationHeight(profile, network, 'REVEAL_KEY_CHECK'),
     signatureHeight: activationHeight(profile, network, 'SIGNATURE_CHECK'),
-    feeOnceHeight: activationHeight(profile, network, 'FEE_ONCE')
+    feeOnceHeight: activationHeight(profile, network, 'FEE_ONCE'),
+    payerSignsHeight: activationHeight(profile, network, 'DISPENSER_LIMITS')
   };
 }
 

@@ -35,7 +35,8 @@ export function scanRules({ addresses, chain, ticker, code }: ChainNetwork, magi
     alwaysHops: false,
     revealKeyHeight: 0,
     signatureHeight: 0,
-    feeOnceHeight: 0
+    feeOnceHeight: 0,
+    payerSignsHeight: 0
   };
 }
 

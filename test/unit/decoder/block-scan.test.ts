@@ -34,7 +34,8 @@ const RULES: ScanRules = {
   revealKeyHeight: 0,
   // Nobody signs here: test/unit/coin/signed-whole.test.ts has that rule.
   signatureHeight: Number.POSITIVE_INFINITY,
-  feeOnceHeight: 0
+  feeOnceHeight: 0,
+  payerSignsHeight: 0
 };
 const KEY = publicKeyOf(hash('sha256', 'a sender', 'buffer'));
 const OWN = payTo({ kind: 'witnessKeyHash', bytes: hash160(KEY) });
@@ -287,6 +288,39 @@ test('SOURCE_HOP: a spent script hash without chunks is its own source, unless h
   const sourceBy = async (rules: ScanRules) => (await decode([said], [wallet, funding], rules)).transactions[0]?.source;
   assert.equal(await sourceBy(RULES), address(script));
   assert.equal(await sourceBy({ ...RULES, alwaysHops: true }), address(OWN));
+});
+
+test('SOURCE_HOP: who signs a payment to a dispenser is its payer, from a height on, whoever funded the coins', async () => {
+  const nested = payTo({ kind: 'witnessKeyHash', bytes: hash160(KEY) });
+  const shared = Buffer.from('51', 'hex');
+  const always = { ...RULES, alwaysHops: true };
+  const dispenser = keyScript('cc');
+  for (const inner of [nested, shared]) {
+    const script = payToScript(inner, 'p2sh');
+    // Paid by a stranger, and newly created: nobody is one step back.
+    const created = transaction({ inputs: [spend('0'.repeat(64), 2 ** 32 - 1)], outputs: [output(script)] });
+    const stranger = transaction({ outputs: [output(keyScript('dd'))] });
+    const paid = transaction({ inputs: [spend(stranger.txid)], outputs: [output(script)] });
+    for (const coin of [created, paid]) {
+      const buy = (data: readonly ReturnType<typeof output>[]) =>
+        transaction({
+          inputs: [spend(coin.txid, 0, Buffer.from(writePush(inner)))],
+          outputs: [output(dispenser, 5n), ...data],
+          witnesses: inner === nested ? [[SIGNATURE, KEY]] : []
+        });
+      const payerOf = async (rules: ScanRules, ...data: Parameters<typeof buy>[0]) => {
+        const { transactions } = await decode([buy(data)], [stranger, created, paid], rules, 7, [dispenser]);
+        return transactions.map(({ source, data: action }) => [source, action]);
+      };
+      const own = [[address(script), '']];
+      assert.deepEqual([await payerOf(RULES), await payerOf(always)], [own, own]);
+      assert.deepEqual(await payerOf(always, say(coin.txid, 'SEND|0')), own, 'what is left of a refused action');
+      const before = { ...always, payerSignsHeight: 8 };
+      assert.deepEqual(await payerOf(before), [['', '']], 'below the height');
+      const history = { ...before, revealKeyHeight: 8 };
+      assert.deepEqual(await payerOf(history), [[coin === paid ? address(keyScript('dd')) : '', '']]);
+    }
+  }
 });
 
 function envelope(action: string, more: { annex?: Buffer; beside?: string } = {}) {

@@ -1,3 +1,5 @@
+import { pages } from './pages.ts';
+
 /** A durable halt of a writer: it stands until an operator, a rollback or the writer itself ends it. */
 export interface WriterHalt {
   /** `ROLLBACK_TOO_DEEP`, `LEDGER_INSANE`. */
@@ -66,10 +68,15 @@ export class Halts {
 
   /** Notes an event with its time. */
   async note(code: string, data: object): Promise<void> {
-    await this.#query(`INSERT INTO events (time, code, data) VALUES (${this.#time}, ?, ?)`, [
-      code,
-      JSON.stringify(data)
-    ]);
+    await this.noteAll([{ code, data }]);
+  }
+
+  /** Notes events with their time, in their order, in few statements. */
+  async noteAll(events: readonly { readonly code: string; readonly data: object }[]): Promise<void> {
+    for (const part of pages(events.map(({ code, data }) => [code, JSON.stringify(data)]))) {
+      const rows = part.map(() => `(${this.#time}, ?, ?)`).join(', ');
+      await this.#query(`INSERT INTO events (time, code, data) VALUES ${rows}`, part.flat());
+    }
   }
 
   async #lastVerdict(): Promise<{ readonly code: string; readonly halt: WriterHalt } | null> {

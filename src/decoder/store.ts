@@ -97,11 +97,12 @@ export class DecoderStore implements BlockStore<BlockRows> {
       // In the same transaction, so that no reader sees a transaction twice.
       for (const part of pages(blocks.flatMap(({ transactions }) => transactions.map(({ hash }) => hash))))
         await this.database.query(NO_LONGER_WAITING, [part]);
-      for (const { height, findings } of blocks) {
-        for (const { code, hash, reason } of [...findings, ...(more.get(height) ?? [])]) {
-          await this.database.halts.note(code, [{ block_index: height, tx_hash: hash, reason }]);
-        }
-      }
+      const events = blocks.flatMap(({ height, findings }) =>
+        [...findings, ...(more.get(height) ?? [])].map(({ code, hash, reason }) => {
+          return { code, data: [{ block_index: height, tx_hash: hash, reason }] };
+        })
+      );
+      await this.database.halts.noteAll(events);
     });
     this.#parseErrors += blocks.flatMap(({ findings }) => findings).filter(({ code }) => code === 'PARSE_ERROR').length;
   }

@@ -71,7 +71,7 @@ test('200 blocks with payloads are decoded as they were paid', async () => {
     if (block % 2 === 0) paid.push(await coin.node.pay({ action: `SEND|0|T${block}|${block}|é` }));
     if (block % 10 === 0) {
       const outputs = [{ address: receiver, amount: 2_100_000_001n + BigInt(block) }];
-      paid.push(await coin.node.pay({ action: `COINPAY|0|${block}`, outputs }));
+      paid.push(await coin.node.pay({ action: `COINPAY|0|${1 + block}`, outputs }));
     }
     if (block === 50) paid.push(await coin.node.pay({ action: 'FILE|0|', rawData: Buffer.alloc(5000, block) }));
     if (block === 51) await coin.node.pay({ action: 'NONSENSE|0' });
@@ -157,7 +157,7 @@ for (const depth of [1, 6]) {
     const database = await createDatabase('decoder_reorg');
     const loop = startOn(database);
     for (let block = 0; block < depth; block++) {
-      await coin.node.pay({ action: `COINPAY|0|${depth}|${block}` });
+      await coin.node.pay({ action: `COINPAY|0|${1 + depth}|${block}` });
       await coin.node.mine(1);
     }
     const height = await coin.node.height();
@@ -329,6 +329,27 @@ test('a quarantined transaction is recorded as PARSE_ERROR, together with its bl
   assert.deepEqual(
     [event?.['code'], JSON.parse(String(event?.['data']))],
     ['PARSE_ERROR', [{ block_index: 5, tx_hash: findings[0]?.hash, reason: 'not an amount: many' }]]
+  );
+});
+
+test('findings are recorded in their order, a thousand with one statement', async () => {
+  const database = await createDatabase('decoder_findings');
+  const store = await openDecoderStore(database);
+  const inserts = async () => {
+    const [row] = await store.database.query<{ Value: string }>("SHOW SESSION STATUS LIKE 'Com_insert'");
+    return Number(row!.Value);
+  };
+  const before = await inserts();
+  const findings = Array.from({ length: 2_500 }, (_, place) => ({
+    ...{ code: 'UNKNOWN_ACTION' as const, hash: place.toString(16).padStart(64, '0'), reason: `STEAL|${place}` }
+  }));
+  await store.writeBlocks([{ height: 5, time: 1, hash: 'b5', previousHash: 'b4', transactions: [], findings }]);
+  assert.ok((await inserts()) - before < 12, String((await inserts()) - before));
+  await store.database.close();
+  const events = await query(database, 'SELECT data FROM events ORDER BY id');
+  assert.deepEqual(
+    events.map(({ data }) => JSON.parse(String(data))),
+    findings.map(({ hash, reason }) => [{ block_index: 5, tx_hash: hash, reason }])
   );
 });
 

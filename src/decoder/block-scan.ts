@@ -54,7 +54,7 @@ export interface Candidate {
   readonly action: string;
   readonly rawData: Uint8Array | null;
   readonly lane: Lane;
-  /** Proof of who signed it, when its source may be one step back; null without proof. A payment needs none. */
+  /** Proof of who signed it, when its source may be one step back; null without proof. */
   readonly proof: RevealProof | null;
   /** Height of its block, or for an unconfirmed transaction of the next block. */
   readonly height: number;
@@ -140,11 +140,11 @@ export class TransactionScan {
     if (content === NO_CONTENT && !isPayment) return;
     const outputs = relevantOutputs(transaction, content.action, this.#rules, isPayment ? this.#wanted : NONE);
     if (content === NO_CONTENT && outputs.length === 0) return;
-    const proof = this.#prove(transaction, content === NO_CONTENT ? NOTHING_CARRIED : carried!);
+    const proof = content === NO_CONTENT ? null : this.#prove(transaction, carried!);
     this.candidates.push({ ...candidateOf(transaction, content, outputs), position, proof, height: this.#height });
   }
 
-  #prove(transaction: RawTransaction, { lane, proof }: Pick<Carried, 'lane' | 'proof'>): RevealProof | null {
+  #prove(transaction: RawTransaction, { lane, proof }: Carried): RevealProof | null {
     const found = lane === 'outputs' && this.#rules.alwaysHops ? proveSpender(transaction) : proof;
     return found ? { ...found, publicKey: Uint8Array.from(found.publicKey) } : null;
   }
@@ -162,7 +162,6 @@ export function laneRulesAt(height: number, { magic, envelopeHeight }: ScanRules
 
 type Content = Pick<Candidate, 'action' | 'rawData' | 'lane'>;
 const NO_CONTENT: Content = { action: '', rawData: null, lane: 'outputs' };
-const NOTHING_CARRIED: Pick<Carried, 'lane' | 'proof'> = { lane: 'outputs' };
 
 function candidateOf(
   transaction: RawTransaction,

@@ -53,7 +53,6 @@ export async function resolveSources<Scanned extends Resolvable>(
   await transactions.load(candidates.filter(isFunded).map(({ spends }) => spends.txid));
   const places = new Map(candidates.map((candidate) => [candidate, sourcePlace(candidate, transactions, rules)]));
   await transactions.loadScripts([...places.values()].filter((place) => place !== undefined));
-  for (const [candidate, place] of places) places.set(candidate, payerPlace(candidate, place, transactions, rules));
   return blocks.map(({ candidates: found, findings, ...block }) => {
     const resolved = found.map((candidate) => rowsOf(candidate, places.get(candidate), transactions, rules));
     return {
@@ -130,21 +129,6 @@ function signsPayment({ lane, height }: Candidate, { payerSignsHeight }: ScanRul
 function sourcePlace(candidate: Candidate, transactions: TransactionSet, rules: ScanRules): Place | undefined {
   const { spends } = candidate;
   return isRevealed(candidate, transactions, rules) ? transactions.firstSpend(spends.txid) : spends;
-}
-
-/**
- * Returns the place whose owner pays by a transaction without an action: that one step back where its owner signed, else
- * the spent one. Whoever can spend coins may pay with them.
- */
-function payerPlace(
-  candidate: Candidate,
-  place: Place | undefined,
-  transactions: TransactionSet,
-  { revealKeyHeight }: ScanRules
-): Place | undefined {
-  const { action, height, spends } = candidate;
-  if (action !== '' || height < revealKeyHeight || place === spends) return place;
-  return place && isSignedBy(transactions.scriptAt(place), candidate, transactions) ? place : spends;
 }
 
 /**

@@ -9,7 +9,6 @@ import { type RawInput, RawTransaction, readRawTransaction } from '../../../src/
 import { addressOf } from '../../../src/coin/script/address.ts';
 import { hash160, payTo, payToScript } from '../../../src/coin/script/pay-scripts.ts';
 import { writePush } from '../../../src/coin/script/script.ts';
-import { markOf } from '../../../src/coin/script/script-marks.ts';
 import { payToKey, payToLeaf } from '../../../src/coin/script/taproot.ts';
 import { TransactionScan } from '../../../src/decoder/block-scan.ts';
 import { resolveSources } from '../../../src/decoder/sources.ts';
@@ -191,38 +190,6 @@ test('a signature that leaves inputs or outputs open proves nothing of the whole
     if (type > 0) assert.equal(await decode(segwit(VICTIM), [envelopeSpend(VICTIM, type)], []), undefined);
   }
   assert.notEqual(await decode(segwit(VICTIM), [envelopeSpend(VICTIM, 1)], []), undefined);
-});
-
-test('with SOURCE_HOP=always, a payment without an action is of whoever spends the coins, one step back only where he signed', async () => {
-  const rules = { ...RULES, alwaysHops: true };
-  const seller = plain(THIEF);
-  const wanted = new Set([markOf(seller)]);
-  const nested = payToScript(segwit(VICTIM), 'p2sh');
-  const shared = payToScript(Buffer.concat([op(0x51), writePush(VICTIM), op(0x51, 0xae)]), 'p2wsh');
-  const payerOf = async (
-    funder: Uint8Array,
-    script: Uint8Array,
-    spend: Partial<RawInput>,
-    witness: readonly Buffer[]
-  ) => {
-    const wallet = transaction([{ txid: 'ab'.repeat(32), vout: 0, script: NO_BYTES }], [funder]);
-    const coins = transaction([{ txid: wallet.txid, vout: 0, script: NO_BYTES }], [script]);
-    const paying = transaction([{ txid: coins.txid, vout: 0, script: NO_BYTES, ...spend }], [seller], [witness]);
-    const scan = new TransactionScan(1, rules, wanted);
-    scan.visit(readRawTransaction(paying.bytes));
-    const known = new Map([wallet, coins].map(({ txid, bytes }) => [txid, bytes]));
-    const [block] = await resolveSources([scan], async (txids) => txids.map((txid) => known.get(txid)!), known, rules);
-    assert.deepEqual(block!.findings, [], 'nothing is refused');
-    const [row, ...others] = block!.transactions;
-    assert.deepEqual([others.length, row!.data, row!.outputs.length], [0, '', 1]);
-    return row!.source;
-  };
-  const address = (script: Uint8Array) => addressOf(script, NETWORK.addresses);
-  const unlock = { script: Buffer.from(writePush(segwit(VICTIM))) };
-  const byNested = (funder: Uint8Array) => payerOf(funder, nested, unlock, [signature(), VICTIM]);
-  assert.equal(await byNested(plain(THIEF)), address(nested), 'coins that somebody else had sent');
-  assert.equal(await byNested(segwit(VICTIM)), address(segwit(VICTIM)), 'his own address had sent them');
-  assert.equal(await payerOf(plain(THIEF), shared, {}, [NO_BYTES, signature()]), address(shared));
 });
 
 test('many transactions that reveal outputs of one read it once, and not once each', async () => {

@@ -1,4 +1,5 @@
-import { commandsIn } from '../coin/action/command.ts';
+import { type Command, commandsIn } from '../coin/action/command.ts';
+import { readIndex } from '../coin/action/fields.ts';
 import type { AddressVersions } from '../coin/chains.ts';
 import { type Carried, findCarried, type Lane, type LaneRules } from '../coin/payload/lanes.ts';
 import { type Payload, readFrame } from '../coin/payload/payload.ts';
@@ -40,8 +41,11 @@ export interface ScanRules {
   readonly signatureHeight: number;
   /** First block in which the fee of a funding transaction belongs to one reveal only; Infinity for never. */
   readonly feeOnceHeight: number;
-  /** First block in which the payer of a dispenser is who signs the payment, whoever funded it; Infinity for never. */
-  readonly payerSignsHeight: number;
+  /**
+   * First block in which the payer of a dispenser is who signs the payment, whoever funded it, and in which a COINPAY
+   * keeps only outputs that a ledger could take; Infinity for never.
+   */
+  readonly paymentLimitHeight: number;
 }
 
 /** A transaction that carries an action or may pay a dispenser. Its source is not known yet. */
@@ -138,7 +142,10 @@ export class TransactionScan {
     if (payload) this.#note(transaction, payload);
     const content = payload?.action == null ? NO_CONTENT : { ...payload, action: payload.action, lane: carried!.lane };
     if (content === NO_CONTENT && !isPayment) return;
-    const outputs = relevantOutputs(transaction, content.action, this.#rules, isPayment ? this.#wanted : NONE);
+    const outputs = relevantOutputs(transaction, content.action, this.#rules, {
+      height: this.#height,
+      wanted: isPayment ? this.#wanted : NONE
+    });
     if (content === NO_CONTENT && outputs.length === 0) return;
     const proof = content === NO_CONTENT ? null : this.#prove(transaction, carried!);
     this.candidates.push({ ...candidateOf(transaction, content, outputs), position, proof, height: this.#height });
@@ -185,27 +192,35 @@ function candidateOf(
 /**
  * Returns the outputs that an indexer needs.
  *
- * These are: every output with an address when an action contains COINPAY; the protocol's fee, beside an action;
- * payments of new dispensers to their oracles; and payments to wanted scripts.
+ * These are: every output with an address and an amount when an action contains a COINPAY for a match; the protocol's
+ * fee, beside an action; payments of new dispensers to their oracles; and payments to wanted scripts.
  */
 function relevantOutputs(
   { outputs }: RawTransaction,
   action: string,
-  { addresses, coins, feeAddress }: ScanRules,
-  wanted: ReadonlySet<number>
+  { addresses, coins, feeAddress, paymentLimitHeight }: ScanRules,
+  { height, wanted }: { readonly height: number; readonly wanted: ReadonlySet<number> }
 ): readonly OutputRow[] {
-  const isPaying = commandsIn(action).some(({ name }) => name === 'COINPAY');
+  const isLimited = height >= paymentLimitHeight;
+  const payments = commandsIn(action).filter(({ name }) => name === 'COINPAY');
+  const isPaying = payments.some((command) => !isLimited || isForMatch(command));
   const oracles = readDispenser(action, coins, addresses).opened.map(({ oracleAddress }) => oracleAddress);
   return outputs.flatMap(({ script, amount }, vout) => {
     const address = addressOf(script, addresses);
     if (address === undefined) return [];
-    const isNeeded = isPaying || (action !== '' && address === feeAddress) || oracles.includes(address);
+    const mayPayMatch = isPaying && (!isLimited || amount > 0n);
+    const isNeeded = mayPayMatch || (action !== '' && address === feeAddress) || oracles.includes(address);
     const isPayment = wanted.has(markOf(script));
     if (!isNeeded && !isPayment) return [];
     // Both may be true: where the action is refused, what is left of it is a payment.
     const marks = isPayment ? { isPayment, ...(isNeeded ? { isNeeded } : {}) } : {};
     return [{ vout, address, amount, ...marks }];
   });
+}
+
+/** Returns whether a COINPAY may name a match. No match has the number 0: the first action of a ledger has. */
+function isForMatch({ format, fields }: Command): boolean {
+  return format === 0 && (readIndex(fields[0] ?? '') ?? 0) > 0;
 }
 
 /**

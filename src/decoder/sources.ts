@@ -121,8 +121,8 @@ function isRevealed(candidate: Candidate, transactions: TransactionSet, rules: S
 }
 
 /** Returns whether what a transaction pays to dispensers is paid by the owner of the spent output. */
-function signsPayment({ lane, height }: Candidate, { payerSignsHeight }: ScanRules): boolean {
-  return lane === 'outputs' && height >= payerSignsHeight;
+function signsPayment({ lane, height }: Candidate, { paymentLimitHeight }: ScanRules): boolean {
+  return lane === 'outputs' && height >= paymentLimitHeight;
 }
 
 /** Returns the output whose owner is the source; undefined when the coins were newly created. */

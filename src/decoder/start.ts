@@ -74,7 +74,7 @@ function scanRulesOf(config: DecoderConfig): ScanRules {
     revealKeyHeight: activationHeight(profile, network, 'REVEAL_KEY_CHECK'),
     signatureHeight: activationHeight(profile, network, 'SIGNATURE_CHECK'),
     feeOnceHeight: activationHeight(profile, network, 'FEE_ONCE'),
-    payerSignsHeight: activationHeight(profile, network, 'DISPENSER_LIMITS')
+    paymentLimitHeight: activationHeight(profile, network, 'DISPENSER_LIMITS')
   };
 }
 

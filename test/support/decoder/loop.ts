@@ -36,7 +36,7 @@ export function scanRules({ addresses, chain, ticker, code }: ChainNetwork, magi
     revealKeyHeight: 0,
     signatureHeight: 0,
     feeOnceHeight: 0,
-    payerSignsHeight: 0
+    paymentLimitHeight: 0
   };
 }
 

@@ -35,7 +35,7 @@ const RULES: ScanRules = {
   // Nobody signs here: test/unit/coin/signed-whole.test.ts has that rule.
   signatureHeight: Number.POSITIVE_INFINITY,
   feeOnceHeight: 0,
-  payerSignsHeight: 0
+  paymentLimitHeight: 0
 };
 const KEY = publicKeyOf(hash('sha256', 'a sender', 'buffer'));
 const OWN = payTo({ kind: 'witnessKeyHash', bytes: hash160(KEY) });
@@ -100,7 +100,7 @@ const address = (script: Uint8Array) => addressOf(script, addresses);
 test('OP_RETURN: the source is whose coins the first input spends', async () => {
   const said = transaction({
     inputs: [spend(wallet.txid)],
-    outputs: [say(wallet.txid, 'COINPAY|0'), output(keyScript('cc'), 5n)],
+    outputs: [say(wallet.txid, 'COINPAY|0|5'), output(keyScript('cc'), 5n)],
     witnesses: [[Buffer.alloc(70), KEY]]
   });
   const { transactions, findings, askedLess } = await decode([said], [wallet]);
@@ -109,7 +109,7 @@ test('OP_RETURN: the source is whose coins the first input spends', async () => 
     {
       hash: said.txid,
       source: address(OWN),
-      data: 'COINPAY|0',
+      data: 'COINPAY|0|5',
       rawData: null,
       pubkey: KEY.toString('hex'),
       outputs: [{ vout: 1, address: address(keyScript('cc')), amount: 5n }],
@@ -156,15 +156,21 @@ test('bare multisig: 60 bytes stand in the first two of three keys of each outpu
 test('outputs to the fee address, and of a new dispenser to its oracle, are kept; others are not', async () => {
   const [fee, oracle] = [address(keyScript('f0'))!, address(keyScript('0f'))!];
   const outputs = [keyScript('f0'), keyScript('0f'), keyScript('aa')].map((script) => output(script));
-  const vouts = async (action: string) => {
-    const said = transaction({ inputs: [spend(wallet.txid)], outputs: [say(wallet.txid, action), ...outputs] });
-    const { transactions } = await decode([said], [wallet], { ...RULES, feeAddress: fee });
+  const vouts = async (action: string, more: Partial<ScanRules> = {}) => {
+    const empty = output(keyScript('ee'), 0n);
+    const said = transaction({ inputs: [spend(wallet.txid)], outputs: [say(wallet.txid, action), ...outputs, empty] });
+    const { transactions } = await decode([said], [wallet], { ...RULES, feeAddress: fee, ...more });
     return transactions[0]?.outputs.map(({ vout }) => vout);
   };
   assert.deepEqual(await vouts('SEND|0'), [1]);
   assert.deepEqual(await vouts(`DISPENSER|0|BTC|T|1|0|10|BTC||5||USD||${oracle}|`), [1, 2]);
   assert.deepEqual(await vouts(`DISPENSER|2|BTC|T|1|0|10|BTC||5||USD||${oracle}|`), [1]);
-  assert.deepEqual(await vouts('COINPAY|0'), [1, 2, 3]);
+  assert.deepEqual(await vouts('COINPAY|0|5'), [1, 2, 3]);
+  assert.deepEqual(await vouts('BATCH|0|COINPAY|0|x;COINPAY|0|5'), [1, 2, 3]);
+  for (const nothing of ['COINPAY|0|x', 'COINPAY|0|0', 'COINPAY|0', 'COINPAY|1|5', 'BATCH|0|COINPAY|0|x;COINPAY|9|5']) {
+    assert.deepEqual(await vouts(nothing), [1], nothing);
+    assert.deepEqual(await vouts(nothing, { paymentLimitHeight: 8 }), [1, 2, 3, 4], 'below the height');
+  }
 });
 
 test('a payment to a wanted script has a row, also without text, with an unknown one, or without a source', async () => {
@@ -297,11 +303,16 @@ test('SOURCE_HOP: who signs a payment to a dispenser is its payer, from a height
   const dispenser = keyScript('cc');
   for (const inner of [nested, shared]) {
     const script = payToScript(inner, 'p2sh');
-    // Paid by a stranger, and newly created: nobody is one step back.
+    // Paid by a stranger, newly created (nobody is one step back), and paid by an address of the same key.
     const created = transaction({ inputs: [spend('0'.repeat(64), 2 ** 32 - 1)], outputs: [output(script)] });
     const stranger = transaction({ outputs: [output(keyScript('dd'))] });
     const paid = transaction({ inputs: [spend(stranger.txid)], outputs: [output(script)] });
-    for (const coin of [created, paid]) {
+    const own = transaction({ inputs: [spend(wallet.txid)], outputs: [output(script)] });
+    for (const [coin, funder] of [
+      [created, ''],
+      [paid, address(keyScript('dd'))],
+      [own, address(OWN)]
+    ] as const) {
       const buy = (data: readonly ReturnType<typeof output>[]) =>
         transaction({
           inputs: [spend(coin.txid, 0, Buffer.from(writePush(inner)))],
@@ -309,16 +320,20 @@ test('SOURCE_HOP: who signs a payment to a dispenser is its payer, from a height
           witnesses: inner === nested ? [[SIGNATURE, KEY]] : []
         });
       const payerOf = async (rules: ScanRules, ...data: Parameters<typeof buy>[0]) => {
-        const { transactions } = await decode([buy(data)], [stranger, created, paid], rules, 7, [dispenser]);
+        const { transactions } = await decode([buy(data)], [stranger, wallet, created, paid, own], rules, 7, [
+          dispenser
+        ]);
         return transactions.map(({ source, data: action }) => [source, action]);
       };
-      const own = [[address(script), '']];
-      assert.deepEqual([await payerOf(RULES), await payerOf(always)], [own, own]);
-      assert.deepEqual(await payerOf(always, say(coin.txid, 'SEND|0')), own, 'what is left of a refused action');
-      const before = { ...always, payerSignsHeight: 8 };
+      const itself = [[address(script), '']];
+      assert.deepEqual([await payerOf(RULES), await payerOf(always)], [itself, itself]);
+      const isSigner = inner === nested && coin === own;
+      const action = isSigner ? [[funder, 'SEND|0']] : itself;
+      assert.deepEqual(await payerOf(always, say(coin.txid, 'SEND|0')), action, 'what is left of a refused action');
+      const before = { ...always, paymentLimitHeight: 8 };
       assert.deepEqual(await payerOf(before), [['', '']], 'below the height');
       const history = { ...before, revealKeyHeight: 8 };
-      assert.deepEqual(await payerOf(history), [[coin === paid ? address(keyScript('dd')) : '', '']]);
+      assert.deepEqual(await payerOf(history), [[funder, '']]);
     }
   }
 });

@@ -65,8 +65,7 @@ export function createActors(deps: ActorDeps): SyncActors {
           const relayed = relay?.accept(from, messages, before, broadcasts.last(from)!);
           await trace.step('blocks.send', {}, () => sent);
           await relayed;
-          // Who subscribes behind a stream is not known here.
-          return { plain: relay != null || fanOut.hasPlain(from) };
+          return { plain: fanOut.hasPlain(from) };
         })
     },
     listeners: { report: (report, from) => keepReport(from, report) },

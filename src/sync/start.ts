@@ -105,8 +105,8 @@ export async function startSync(config: SyncConfig, { service, log, options }: S
     whereIs,
     lastReport: reportOf
   });
-  const fanOut = new FanOut({ config, log, lastReport: reportOf });
   const relay = openRelay(config, log);
+  const fanOut = new FanOut({ config, log, lastReport: reportOf, hasOthers: relay !== null });
   const { supervisor, directory, artifacts, ...opened } = await openService({
     ...{ service, mode: config.SYNC_MODE, config, log, metrics },
     place: {

@@ -7,6 +7,8 @@ import type { House } from './sync/house.ts';
 export interface Message {
   readonly type: string;
   readonly block_height?: number;
+  readonly resumed?: true;
+  readonly sync_mode?: string;
   readonly block_index?: number;
 }
 

@@ -9,6 +9,7 @@ import type { Broadcast } from '../../wire/data/broadcast.ts';
 import { type DatabaseId, databaseKey, unknownHashes } from '../../wire/data/database.ts';
 import type { StatusMessage } from '../../wire/data/messages.ts';
 import type { DatabaseReport } from '../../wire/state/report.ts';
+import { MessageWindow, readResumeBlock, type WindowLimits } from './message-window.ts';
 import { Subscriber, type SubscriberView } from './subscriber.ts';
 import { ValidatorAuth } from './validator-auth.ts';
 import { type Sender, ValidatorBook } from './validators.ts';
@@ -36,12 +37,18 @@ export interface FanOutOptions {
   readonly lastReport: (
     id: DatabaseId
   ) => Pick<DatabaseReport, 'height' | 'blockTime' | 'hashes' | 'databaseSilentS'> | undefined;
+  /** There are subscribers that are not known here, and that take no amendments. Default false. */
+  readonly hasOthers?: boolean;
+  /** Messages that are kept for subscribers that come back, of each database. */
+  readonly window?: WindowLimits;
 }
 
 export interface Subscription {
   readonly infraOnly: boolean;
   /** It takes amendments, and what tells of them. Default false. */
   readonly amends?: boolean;
+  /** `<height>:<hash>` of the block that it stands at: it gets what followed, or is closed when that is not here. */
+  readonly after?: string | undefined;
   /** Address under which it is counted. */
   readonly address: string;
   /** The `Host` that it requested: a name of this server where none is configured. */
@@ -67,10 +74,11 @@ interface Topic {
   /** Subscribers with a proven key: written first. */
   readonly validators: Set<Subscriber>;
   readonly others: Set<Subscriber>;
+  /** Subscribers that came back and have not got everything yet that followed their block. */
+  readonly resuming: Set<Subscriber>;
   readonly queue: QueuedMessage[];
+  readonly window: MessageWindow;
   point: BroadcastPoint | null;
-  /** Messages that followed the last block: a new subscriber gets them behind its status. */
-  after: Omit<QueuedMessage, 'targets'>[];
   /** Counts the changes of the point. */
   revision: number;
   sending: Promise<void>;
@@ -84,9 +92,11 @@ const PLAIN_RETURN_MS = 3_600_000;
 const SLICE = 200;
 /** An actor awaits each broadcast; if this much still waits, it does not. */
 const MAX_QUEUED = 10_000;
-/** Bytes of amendments that are kept for new subscribers; one that misses some compares its rows. */
-const MAX_AFTER_BYTES = 32 * 2 ** 20;
+/** Messages that are kept for subscribers; one that misses some catches up by snapshot, or compares its rows. */
+const WINDOW: WindowLimits = { messages: 2_000, bytes: 32 * 2 ** 20 };
 const SERVICE_RESTART = 1012;
+/** The block that a subscriber came back with is not here: it comes again, without it. */
+const NOT_RESUMED = 4409;
 const TOO_LARGE = 'the message is larger than clients take';
 const GOING_DOWN = 'the server is going down; reconnect';
 /** Milliseconds between two warnings that a list of validators is full. */
@@ -107,6 +117,8 @@ export class FanOut {
   readonly #config: FanOutOptions['config'];
   readonly #log: Logger;
   readonly #lastReport: FanOutOptions['lastReport'];
+  readonly #hasOthers: boolean;
+  readonly #window: WindowLimits;
   readonly #topics = new Map<string, Topic>();
   readonly #perAddress = new Map<string, number>();
   readonly #timers: readonly NodeJS.Timeout[];
@@ -116,8 +128,10 @@ export class FanOut {
   #closed = false;
   #fullSaidAt = Number.NEGATIVE_INFINITY;
 
-  constructor({ config, log, lastReport }: FanOutOptions) {
+  constructor({ config, log, lastReport, hasOthers = false, window = WINDOW }: FanOutOptions) {
     this.#lastReport = lastReport;
+    this.#hasOthers = hasOthers;
+    this.#window = window;
     this.#config = config;
     this.#log = log;
     this.validators = new ValidatorBook(config.VALIDATOR_HEARTBEAT_TTL, undefined, config.VALIDATOR_PUBKEYS);
@@ -142,19 +156,17 @@ export class FanOut {
   broadcast(id: DatabaseId, messages: readonly Broadcast[], point: BroadcastPoint): Promise<void> {
     this.checkRoom(id);
     const topic = this.#topic(id);
-    const targets = everyone(topic);
+    const targets = live(topic);
     const amending = targets.filter(({ amends }) => amends);
-    for (const { type, height, bytes, infraBytes } of messages) {
-      const full = asBuffer(bytes);
-      const message = { full, infra: infraBytes ? asBuffer(infraBytes) : full };
-      if (type === 'amendment' || type === 'settled') {
-        topic.queue.push({ targets: amending, ...message, height: undefined });
-        if (height === point.height) keep(topic, message);
-      } else {
-        topic.queue.push({ targets, ...message, height: type === 'reorg' ? height - 1 : height });
-        topic.after = [];
-      }
+    for (const message of messages) {
+      const full = asBuffer(message.bytes);
+      const infra = message.infraBytes ? asBuffer(message.infraBytes) : full;
+      const height = sentHeight(message);
+      topic.queue.push({ targets: height === undefined ? amending : targets, full, infra, height });
+      topic.window.push(message, full, infra);
+      if (this.#isTooLarge(full) || this.#isTooLarge(infra)) topic.window.clear();
     }
+    if (messages.some(({ type }) => type === 'amendment') && !this.hasPlain(id)) topic.window.endPlain();
     this.setPoint(id, point);
     return this.#drain(topic);
   }
@@ -182,10 +194,15 @@ export class FanOut {
     this.#sendStatus(this.#topic(id));
   }
 
+  /** Lets no subscriber resume from before the next message: what comes does not follow what was sent. */
+  endWindow(id: DatabaseId): void {
+    this.#topic(id).window.clear();
+  }
+
   /** Returns whether some subscribers take no amendments, or one that left and may come back did not. */
   hasPlain(id: DatabaseId): boolean {
     const topic = this.#topic(id);
-    return performance.now() < topic.plainUntil || everyone(topic).some(({ amends }) => !amends);
+    return this.#hasOthers || performance.now() < topic.plainUntil || everyone(topic).some(({ amends }) => !amends);
   }
 
   /** Grows with each broadcast; 0 before the first. */
@@ -198,59 +215,32 @@ export class FanOut {
     return !this.#closed && (this.#perAddress.get(address) ?? 0) < this.#config.WS_MAX_PER_IP;
   }
 
-  /** Takes a connection that was upgraded, and sends it its status at once. */
-  subscribe(
-    id: DatabaseId,
-    socket: WebSocket,
-    { infraOnly, amends = false, address, host = '', sendBuffer, onFault }: Subscription
-  ): void {
+  /** Takes a connection that was upgraded, and sends it its status at once; then what followed its block, if it came with one. */
+  subscribe(id: DatabaseId, socket: WebSocket, subscription: Subscription): void {
+    const { amends = false, infraOnly, address, onFault } = subscription;
+    const after = subscription.after === undefined ? undefined : readResumeBlock(subscription.after);
     const topic = this.#topic(id);
-    const status = this.#status(topic);
-    const hosts = this.#config.SYNC_PUBLIC_HOSTS ?? [host.toLowerCase()];
-    let name: string | null = null;
-    const leave = () => {
-      if (!amends) topic.plainUntil = performance.now() + PLAIN_RETURN_MS;
-      topic.validators.delete(subscriber);
-      topic.others.delete(subscriber);
-    };
-    const subscriber = new Subscriber(socket, {
-      infraOnly,
-      amends,
-      sendBuffer,
-      onFlood: () => onFault?.(),
-      height: status.block_height,
-      limits: { maxBytes: this.#config.WS_BACKPRESSURE_MAX_BYTES, stallMs: this.#config.WS_BACKPRESSURE_STALL_MS },
-      onDrop: (reason) => {
-        leave();
-        const kind = reason.replace(/ ?\(.*| for \d+ms$/, '');
-        this.#drops[kind] = (this.#drops[kind] ?? 0) + 1;
-        this.#log.warn({ database: databaseKey(id), subscriber: subscriber.id }, reason);
-      },
-      onHeartbeat: (appliedHeight) =>
-        this.#beat(id, name ?? `ws-${subscriber.id}`, appliedHeight, { address, isProven: name !== null }),
-      onAuth: (message) => {
-        name = this.#auth.identify(message, Date.now(), hosts, address);
-        if (name === null) return false;
-        this.validators.proved(id, name);
-        if (topic.others.delete(subscriber)) topic.validators.add(subscriber);
-        return true;
-      }
-    });
-    this.#perAddress.set(address, (this.#perAddress.get(address) ?? 0) + 1);
+    this.#count(address, socket);
     socket.on('error', (cause: NodeJS.ErrnoException) => {
-      this.#log.debug({ err: cause, subscriber: subscriber.id }, 'subscriber failed');
+      this.#log.debug({ err: cause }, 'subscriber failed');
       if (cause.code?.startsWith('WS_ERR_')) onFault?.();
     });
-    socket.once('close', () => {
-      leave();
-      if (name !== null) this.validators.left(id, name);
-      const left = (this.#perAddress.get(address) ?? 1) - 1;
-      if (left > 0) this.#perAddress.set(address, left);
-      else this.#perAddress.delete(address);
-    });
-    subscriber.send(JSON.stringify(status));
-    for (const { full, infra } of amends ? topic.after : []) subscriber.send(infraOnly ? infra : full);
-    topic.others.add(subscriber);
+    const position = after && topic.window.behind(after, !amends);
+    if (position === null) {
+      socket.close(NOT_RESUMED, 'take a snapshot');
+      return;
+    }
+    const status = this.#status(topic);
+    const subscriber = this.#subscriber(topic, socket, subscription, after?.height ?? status.block_height);
+    subscriber.send(JSON.stringify(position === undefined ? status : { ...status, resumed: true }));
+    if (position !== undefined) {
+      topic.resuming.add(subscriber);
+      void this.#resume(topic, subscriber, position);
+      return;
+    }
+    const amendments = topic.window.sinceLastBlock.filter(({ height }) => height === topic.point?.height);
+    for (const { full, infra } of amends ? amendments : []) subscriber.send(infraOnly ? infra : full);
+    join(topic, subscriber);
   }
 
   subscribers(id: DatabaseId): SubscriberView[] {
@@ -277,15 +267,94 @@ export class FanOut {
     this.#eachSubscriber(({ socket }) => socket.close(SERVICE_RESTART, GOING_DOWN));
   }
 
+  /** Counts a connection under its address until it is closed. */
+  #count(address: string, socket: WebSocket): void {
+    this.#perAddress.set(address, (this.#perAddress.get(address) ?? 0) + 1);
+    socket.once('close', () => {
+      const left = (this.#perAddress.get(address) ?? 1) - 1;
+      if (left > 0) this.#perAddress.set(address, left);
+      else this.#perAddress.delete(address);
+    });
+  }
+
+  #subscriber(
+    topic: Topic,
+    socket: WebSocket,
+    { infraOnly, amends = false, address, host = '', sendBuffer, onFault }: Subscription,
+    height: number | null
+  ): Subscriber {
+    const { id } = topic;
+    const hosts = this.#config.SYNC_PUBLIC_HOSTS ?? [host.toLowerCase()];
+    let name: string | null = null;
+    const leave = () => {
+      if (!amends) topic.plainUntil = performance.now() + PLAIN_RETURN_MS;
+      for (const set of [topic.validators, topic.others, topic.resuming]) set.delete(subscriber);
+    };
+    const subscriber = new Subscriber(socket, {
+      infraOnly,
+      amends,
+      sendBuffer,
+      onFlood: () => onFault?.(),
+      height,
+      limits: { maxBytes: this.#config.WS_BACKPRESSURE_MAX_BYTES, stallMs: this.#config.WS_BACKPRESSURE_STALL_MS },
+      onDrop: (reason) => {
+        leave();
+        const kind = reason.replace(/ ?\(.*| for \d+ms$/, '');
+        this.#drops[kind] = (this.#drops[kind] ?? 0) + 1;
+        this.#log.warn({ database: databaseKey(id), subscriber: subscriber.id }, reason);
+      },
+      onHeartbeat: (appliedHeight) =>
+        this.#beat(id, name ?? `ws-${subscriber.id}`, appliedHeight, { address, isProven: name !== null }),
+      onAuth: (message) => {
+        name = this.#auth.identify(message, Date.now(), hosts, address);
+        if (name === null) return false;
+        this.validators.proved(id, name);
+        if (topic.others.delete(subscriber)) topic.validators.add(subscriber);
+        return true;
+      }
+    });
+    socket.once('close', () => {
+      leave();
+      if (name !== null) this.validators.left(id, name);
+    });
+    return subscriber;
+  }
+
+  /** Sends what followed a position as fast as the subscriber takes it; from then on it gets what comes. */
+  async #resume(topic: Topic, subscriber: Subscriber, from: number): Promise<void> {
+    for (let position = from; position < topic.window.next; position++) {
+      const message = topic.window.at(position);
+      if (!message) {
+        subscriber.socket.close(NOT_RESUMED, 'take a snapshot'); // it takes it more slowly than messages come
+        return;
+      }
+      const height = sentHeight(message);
+      if (height === undefined && !subscriber.amends) continue;
+      const bytes = subscriber.infraOnly ? message.infra : message.full;
+      await subscriber.sendWhenFree(bytes, height);
+      this.#messages += 1;
+      this.#bytes += bytes.length;
+      if (!topic.resuming.has(subscriber)) return;
+    }
+    topic.resuming.delete(subscriber);
+    subscriber.send(JSON.stringify(this.#status(topic)));
+    join(topic, subscriber);
+  }
+
+  #isTooLarge({ length }: { readonly length: number }): boolean {
+    return length === 0 || length > this.#config.WS_MAX_MESSAGE_BYTES;
+  }
+
   #topic(id: DatabaseId): Topic {
     const key = databaseKey(id);
     const topic = this.#topics.get(key) ?? {
       id,
       validators: new Set(),
       others: new Set(),
+      resuming: new Set(),
       queue: [],
+      window: new MessageWindow(this.#window),
       point: null,
-      after: [],
       revision: 0,
       sending: Promise.resolve(),
       plainUntil: Number.NEGATIVE_INFINITY
@@ -297,7 +366,7 @@ export class FanOut {
   /** Status messages wait their turn behind the blocks that they count. */
   #sendStatus(topic: Topic): void {
     const text = JSON.stringify(this.#status(topic));
-    topic.queue.push({ targets: everyone(topic), full: text, infra: text, height: undefined });
+    topic.queue.push({ targets: live(topic), full: text, infra: text, height: undefined });
     void this.#drain(topic);
   }
 
@@ -310,7 +379,7 @@ export class FanOut {
         for (const target of targets) {
           if (++sent % SLICE === 0) await nextTurn();
           const message = target.infraOnly ? infra : full;
-          if (message.length === 0 || message.length > this.#config.WS_MAX_MESSAGE_BYTES) {
+          if (this.#isTooLarge(message)) {
             target.drop(`${TOO_LARGE} (block ${height}): catch up by snapshot`);
             continue;
           }
@@ -358,13 +427,23 @@ export class FanOut {
   }
 }
 
-function keep(topic: Topic, { full, infra }: Pick<QueuedMessage, 'full' | 'infra'>): void {
-  const bytes = topic.after.reduce((sum, message) => sum + message.full.length, full.length);
-  if (bytes <= MAX_AFTER_BYTES) topic.after.push({ full, infra, height: undefined });
+/** The last block that a subscriber has with a message; undefined for one that only those get who ask for amendments. */
+function sentHeight({ type, height }: Pick<Broadcast, 'type' | 'height'>): number | undefined {
+  if (type === 'amendment' || type === 'settled') return undefined;
+  return type === 'reorg' ? height - 1 : height;
 }
 
-function everyone({ validators, others }: Topic): Subscriber[] {
+function join({ validators, others }: Topic, subscriber: Subscriber): void {
+  (subscriber.isProven ? validators : others).add(subscriber);
+}
+
+/** Subscribers that get each message as it comes. */
+function live({ validators, others }: Topic): Subscriber[] {
   return [...validators, ...others];
+}
+
+function everyone(topic: Topic): Subscriber[] {
+  return [...live(topic), ...topic.resuming];
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

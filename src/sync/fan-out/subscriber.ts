@@ -47,6 +47,8 @@ const POLICY_CLOSE = 1008;
 /** Time after connecting in which a subscriber may authenticate; the next constant is the number of attempts. */
 const AUTH_WINDOW_MS = 5_000;
 const MAX_AUTH_ATTEMPTS = 10;
+/** Bytes in the send buffer, at which a subscriber that comes back gets nothing more until they were taken. */
+const MAX_AHEAD_BYTES = 2 ** 20;
 /** Frames of any kind that a client may send in each window; one that heartbeats every ten blocks stays far below. */
 const MAX_FRAMES = 1_000;
 const FRAME_WINDOW_MS = 10_000;
@@ -68,6 +70,7 @@ export class Subscriber {
   #waiting = 0;
   #answered = true;
   #authAttempts = 0;
+  #isProven = false;
   #frames = 0;
   #framesSince = 0;
 
@@ -86,6 +89,11 @@ export class Subscriber {
     });
   }
 
+  /** Whether it has proven a key. */
+  get isProven(): boolean {
+    return this.#isProven;
+  }
+
   get view(): SubscriberView {
     const lag = this.#applied === null || this.#lastSent === null ? null : Math.max(0, this.#lastSent - this.#applied);
     const { value, context } = this.#flow.getSnapshot();
@@ -101,12 +109,25 @@ export class Subscriber {
     };
   }
 
-  /** @param height the last block that the subscriber has been sent with this message; undefined when it is about none */
-  send(message: string | Buffer, height?: number): void {
-    if (this.socket.readyState !== this.socket.OPEN) return;
-    this.socket.send(message, { binary: false });
+  /**
+   * @param height the last block that the subscriber has been sent with this message; undefined when it is about none
+   * @param onTaken called when the network has taken it, or the connection is gone
+   */
+  send(message: string | Buffer, height?: number, onTaken?: () => void): void {
+    if (this.socket.readyState !== this.socket.OPEN) {
+      onTaken?.();
+      return;
+    }
+    this.socket.send(message, { binary: false }, onTaken);
     if (height !== undefined) this.#lastSent = height;
     this.measure();
+  }
+
+  /** Sends a message; while much waits in the buffer, it returns when the network has taken it, or the connection is gone. */
+  async sendWhenFree(message: Buffer, height?: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.send(message, height, resolve);
+    if (this.#waiting >= MAX_AHEAD_BYTES) await promise;
   }
 
   /** Looks at the send buffer and drops the connection by the backpressure policy. */
@@ -155,7 +176,9 @@ export class Subscriber {
       this.#options.onHeartbeat(message.appliedBlock);
     } else if (isAuth.Check(message) && this.#mayAuth()) {
       this.#authAttempts += 1;
-      if (this.#options.onAuth(message)) this.#authAttempts = MAX_AUTH_ATTEMPTS;
+      if (!this.#options.onAuth(message)) return;
+      this.#authAttempts = MAX_AUTH_ATTEMPTS;
+      this.#isProven = true;
     }
   }
 

@@ -14,6 +14,13 @@ import { readyActor } from '../http/ready.ts';
 
 const QuerySchema = Type.Object({
   sync_mode: Type.Optional(oneOf(SYNC_MODES, SYNC_MODE_NOTE)),
+  after: Type.Optional(
+    Type.String({
+      pattern: '^\\d{1,15}:[0-9A-Za-z:]{1,800}$',
+      description:
+        'height and hash of the block that the subscriber stands at (an indexer: actions, contract and ledger hash, joined by colons): it gets what followed, or is closed with 4409 when that is not known here'
+    })
+  ),
   amendments: Type.Optional(
     Type.Literal('1', {
       description:
@@ -68,6 +75,7 @@ export const subscribeRoutes: FastifyPluginAsyncTypebox<
         fanOut.subscribe(id, socket, {
           infraOnly,
           amends: request.query.amendments === '1',
+          after: request.query.after,
           address,
           host: request.raw.headers.host,
           sendBuffer: () => readSendBuffer(connection),

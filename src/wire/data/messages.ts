@@ -31,6 +31,8 @@ export const StatusMessageSchema = Type.Object({
   ...HASH_FIELDS,
   /** Absent: the source knows what it sent. */
   learned: Type.Optional(LearnedSchema),
+  /** Everything follows that was sent after the block that the subscriber named. */
+  resumed: Type.Optional(Type.Literal(true)),
   /** Seconds for which the source's MariaDB has answered nothing; absent: it answers. */
   database_silent_s: Type.Optional(Type.Number({ minimum: 0 }))
 });

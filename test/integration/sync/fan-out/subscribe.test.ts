@@ -380,3 +380,114 @@ test('a status says what the source learned, to who comes and at once to who is 
   await until(() => words(early).length >= 3 && words(late).length === 1, 'what was learned');
   assert.deepEqual([words(early), words(late)], [[null, 'one', 'two'], ['two']]);
 });
+
+describe('after= brings what followed a block', () => {
+  const HASHES = (height: number, branch = '') => ({
+    ...{ ledger_hash: `l${height}${branch}`, actions_hash: `a${height}`, contract_hash: null }
+  });
+  const named = (height: number, branch = '', padding = 0): Broadcast => ({
+    ...block(height, padding),
+    names: { hashes: HASHES(height, branch), previous: null, schema: null }
+  });
+  const reorg = (height: number): Broadcast => {
+    const bytes = new TextEncoder().encode(JSON.stringify({ type: 'reorg', block_index: height }));
+    return { type: 'reorg', height, bytes, infraBytes: bytes };
+  };
+  const amendment = (height: number): Broadcast => {
+    const bytes = new TextEncoder().encode(JSON.stringify({ type: 'amendment', block_index: height }));
+    return { ...named(height), type: 'amendment', bytes, infraBytes: bytes };
+  };
+  const path = (height: number, rest = '', branch = '') =>
+    `/subscribe/indexer/${AT}?after=${height}:A${height}::L${height}${branch}${rest}`;
+  const words = ({ heard }: Listener) => heard.map(({ type, block_index }) => `${type} ${block_index ?? ''}`.trim());
+
+  test('first a status that says so, then each message once, also those that come meanwhile', async () => {
+    const house = await openHouse();
+    const place = await listen(house);
+    await send(house.fanOut, [named(8), named(9), named(10)]);
+    const back = await subscribe(place, path(8));
+    const infra = await subscribe(place, path(9, '&sync_mode=infra-only'));
+    await until(() => back.heard.length === 4 && infra.heard.length === 3, 'what followed');
+    await send(house.fanOut, [named(11)]);
+    await until(() => heights(back).length === 3 && heights(infra).length === 2, 'the next block');
+    assert.deepEqual(words(back), ['status', 'block 9', 'block 10', 'status', 'block 11']);
+    assert.deepEqual(
+      back.heard.map(({ resumed }) => resumed === true),
+      [true, false, false, false, false]
+    );
+    assert.ok(infra.heard.every(({ type, sync_mode }) => type === 'status' || sync_mode === 'infra-only'));
+    const [view] = house.fanOut.subscribers(INDEXER);
+    assert.equal(view?.lastSentBlock, 11);
+  });
+
+  test('a block that is not known: 4409, and the next connection without it is served', async () => {
+    const house = await openHouse({ config: { WS_MAX_MESSAGE_BYTES: 100_000 } });
+    const place = await listen(house);
+    const refused = async (asked: string) => {
+      const { closed, heard } = await subscribe(place, asked);
+      assert.deepEqual(await closed, { code: 4409, reason: 'take a snapshot' });
+      assert.equal(heard.length, 0);
+    };
+    await refused(path(7));
+    await send(house.fanOut, [named(8), named(9)]);
+    await refused(path(8, '', 'other'));
+    await refused(path(12));
+    await send(house.fanOut, [named(10, '', 100_000)]); // its subscribers catch up by snapshot
+    await refused(path(9));
+    await send(house.fanOut, [named(11), named(12)]);
+    house.fanOut.endWindow(INDEXER);
+    await refused(path(11));
+    const next = await subscribe(place);
+    await until(() => next.heard.length === 1, 'its status');
+    assert.equal(next.heard[0]?.resumed, undefined);
+    assert.equal((await refusal(place, `/subscribe/indexer/${AT}?after=8`)).status, 400);
+  });
+
+  test('a reorg meanwhile is among it, also where the new branch has a block of the same hash', async () => {
+    const house = await openHouse();
+    const place = await listen(house);
+    await send(house.fanOut, [named(8), named(9), reorg(8), named(8), named(9, 'b')]);
+    const [before, orphaned, stands] = [
+      await subscribe(place, path(8)),
+      await subscribe(place, path(9)),
+      await subscribe(place, path(9, '', 'b'))
+    ];
+    await until(() => before.heard.length === 6 && orphaned.heard.length === 5 && stands.heard.length === 2, 'all');
+    assert.deepEqual(words(before), ['status', 'block 9', 'reorg 8', 'block 8', 'block 9', 'status']);
+    assert.deepEqual(words(orphaned), ['status', 'reorg 8', 'block 8', 'block 9', 'status']);
+    assert.deepEqual(words(stands), ['status', 'status']);
+  });
+
+  test('amendments go again to who asks for them; who does not, and misses some that no block repeats, gets 4409', async () => {
+    const house = await openHouse();
+    const place = await listen(house);
+    await send(house.fanOut, [named(8), named(9)]);
+    await send(house.fanOut, [amendment(9)]);
+    const asking = await subscribe(place, path(9, '&amendments=1'));
+    await until(() => asking.heard.length === 3, 'the amendment');
+    assert.deepEqual(words(asking), ['status', 'amendment 9', 'status']);
+    assert.equal((await (await subscribe(place, path(8))).closed).code, 4409);
+    const plain = await subscribe(place);
+    await send(house.fanOut, [named(10), amendment(10), named(11)]);
+    plain.socket.terminate();
+    const again = await subscribe(place, path(10));
+    await until(() => again.heard.length === 3, 'what followed');
+    assert.deepEqual(words(again), ['status', 'block 11', 'status']);
+  });
+
+  test('a slow reader gets more than its buffer holds, and then what comes', async () => {
+    const house = await openHouse({ config: { WS_BACKPRESSURE_MAX_BYTES: 4_000_000 } });
+    const place = await listen(house);
+    await send(
+      house.fanOut,
+      range(8, 16).map((height) => named(height, '', 1_500_000))
+    );
+    const slow = await subscribe(place, path(8));
+    readSteadily(slow, 40_000_000);
+    await until(() => slow.heard.length > 1, 'it begins');
+    await send(house.fanOut, [named(17)]);
+    await until(() => heights(slow).at(-1) === 17, 'all of it');
+    assert.deepEqual(heights(slow), range(9, 17));
+    assert.deepEqual(house.fanOut.counts.drops, {});
+  });
+});

@@ -14,6 +14,8 @@ export type Outcome =
   | { readonly kind: 'behind' }
   /** It has caught up with a block whose amendments are still to come: they go before a comparison. */
   | { readonly kind: 'settling' }
+  /** Its source sends what followed its block. */
+  | { readonly kind: 'resumed' }
   /** It is time to compare with the source. */
   | { readonly kind: 'due' }
   | { readonly kind: 'forked'; readonly height: number }
@@ -60,6 +62,7 @@ const chainOutcomes = [
 /** Outcome of a catch-up that has reached its source's tip. */
 const caughtUp = [
   ...chainOutcomes,
+  { guard: outcomeIs('resumed'), target: '#replica.live', actions: 'forgetFault' },
   { guard: outcomeIs('settling'), target: '#replica.live', actions: 'forgetFault' },
   { target: '#replica.verifying', actions: 'forgetFault' }
 ] as const;

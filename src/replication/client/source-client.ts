@@ -84,6 +84,12 @@ export interface SinceQuery {
   readonly lookups?: readonly string[];
 }
 
+/** A block as `after` names it: its height and `blockText`. */
+export interface BlockName {
+  readonly height: number;
+  readonly text: string;
+}
+
 interface SourceOptions {
   /** PEM of further authorities for its certificate. */
   readonly ca?: string | undefined;
@@ -267,9 +273,10 @@ export class SourceClient extends SourceConnection {
     return `${this.path(route)}${this.#infraOnly ? '?sync_mode=infra-only' : ''}`;
   }
 
-  /** The live stream, with amendments. */
-  get streamPath(): string {
-    return `${this.modePath('subscribe')}${this.#infraOnly ? '&' : '?'}amendments=1`;
+  /** The live stream, with amendments; with what followed a block, if it is given. */
+  streamPath(after?: BlockName): string {
+    const behind = after ? `&after=${after.height}:${after.text}` : '';
+    return `${this.modePath('subscribe')}${this.#infraOnly ? '&' : '?'}amendments=1${behind}`;
   }
 
   sincePath({ since, until, skipLookups, lookups, older, parts }: SinceQuery): string {

@@ -17,7 +17,7 @@ import { envelopeOf } from '../../wire/envelope.ts';
 import { parseJson } from '../../wire/json.ts';
 import { MAX_TEXT_BYTES } from '../../wire/parsed-limit.ts';
 import { AUTH_HEADER, type AuthMessage, type HeartbeatMessage } from '../../wire/validator.ts';
-import type { SourceClient } from './source-client.ts';
+import type { BlockName, SourceClient } from './source-client.ts';
 import { readRetryAfter, sourceError } from './source-connection.ts';
 
 /** Limit of messages that wait to be applied; beyond it the replica drops the connection and catches up by REST. */
@@ -92,6 +92,8 @@ export class Subscription<M extends Heard = ServerMessage> {
   #newest: number | null = null;
   /** `learned` of the newest status, taken or not; undefined: no status came. */
   #learned: Learned | null | undefined;
+  /** The source sends what followed the block that it was given. */
+  isResumed = false;
   /** The time at which the MariaDB of the source fell silent, by its newest status and `performance.now()`; null: it answers. */
   #databaseSilentSince: number | null = null;
   /** Host and port that were asked for, where the server understands an `auth` that names it. */
@@ -129,9 +131,12 @@ export class Subscription<M extends Heard = ServerMessage> {
     this.#timers.push(setInterval(() => this.#watch(), WATCH_MS).unref(), setInterval(ping, PING_MS).unref());
   }
 
-  /** @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED */
-  static async open(source: SourceClient): Promise<Subscription> {
-    return Subscription.#connect(source, source.streamPath, WHOLE);
+  /**
+   * @param after the replica's block: a source that knows it sends what followed; one of another make begins with what comes
+   * @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED
+   */
+  static async open(source: SourceClient, after?: BlockName): Promise<Subscription> {
+    return Subscription.#connect(source, source.streamPath(after), WHOLE);
   }
 
   /**
@@ -198,6 +203,11 @@ export class Subscription<M extends Heard = ServerMessage> {
   /** The highest block of those messages that came, taken or not, as far as their beginnings say; null: not known. */
   get newest(): number | null {
     return this.#newest;
+  }
+
+  /** A message came. A source that does not know the block that it was given ends the connection without one. */
+  get hasBegun(): boolean {
+    return this.#learned !== undefined;
   }
 
   /** Returns `learned` of the newest status that came; waits a moment for the first message. Null: the source learned nothing. */
@@ -305,6 +315,7 @@ export class Subscription<M extends Heard = ServerMessage> {
 
   #note(status: StatusMessage | null): void {
     this.#learned = status?.learned ?? null;
+    if (status?.resumed) this.isResumed = true;
     const silentS = status?.database_silent_s;
     this.#databaseSilentSince = silentS === undefined ? null : performance.now() - 1_000 * silentS;
   }

@@ -27,6 +27,8 @@ interface OutcomeParts {
 export class ReplicaOutcomes {
   readonly #parts: OutcomeParts;
   #contradictedAt = Number.NEGATIVE_INFINITY;
+  /** The source may send what followed the replica's block: else the last comparison counts no more. */
+  #mayResume = false;
 
   constructor(parts: OutcomeParts) {
     this.#parts = parts;
@@ -42,7 +44,8 @@ export class ReplicaOutcomes {
     breaker.tell('call.started');
     await replica.open(() => adopt(replica, signal));
     if (replica.store.isTorn && replica.store.state.height !== null) await markMissing(replica);
-    audit.renew();
+    this.#mayResume = replica.stream.mayResume;
+    if (!this.#mayResume) audit.renew();
     sourceQuorum.listen();
     breaker.tell('call.succeeded');
     const { height, phase } = replica.store.state;
@@ -54,7 +57,10 @@ export class ReplicaOutcomes {
     const { audit, chain } = this.#parts;
     const work = async () => {
       audit.close();
-      const outcome = await chain.catchUp(reconcile, signal);
+      const outcome = await chain.catchUp(reconcile, signal, () => {
+        if (this.#mayResume) audit.renew();
+        this.#mayResume = false;
+      });
       if (outcome.kind === 'settling') audit.scheduleNow('it was not compared since it caught up');
       return outcome;
     };

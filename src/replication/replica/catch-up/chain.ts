@@ -49,24 +49,36 @@ export class ReplicaChain {
    *
    * @param reconcile after a rollback: not over until a since-snapshot with whole tables is applied; where the chain only became
    *   shorter, the replica follows without being complete until a comparison finds it equal
-   * @returns `settling` when amendments of the last block are still to come by the live stream
+   * @param onNotResumed called before the source is asked for anything
+   * @returns `resumed` when the source sends what followed the replica's block: nothing was asked then; `settling` when amendments of
+   *   the last block are still to come by the live stream
    */
-  async catchUp(reconcile: boolean, signal: AbortSignal): Promise<Outcome> {
+  async catchUp(reconcile: boolean, signal: AbortSignal, onNotResumed: () => void = () => undefined): Promise<Outcome> {
     this.#rounds = performance.now() - this.#endedAt < STEADY_MS ? this.#rounds + 1 : 0;
     try {
-      return await this.#catchUp(reconcile, signal);
+      return await this.#catchUp(reconcile, signal, onNotResumed);
     } finally {
       this.#endedAt = performance.now();
       this.#replica.progress.waiting(null);
     }
   }
 
-  async #catchUp(reconcile: boolean, signal: AbortSignal): Promise<Outcome> {
-    const subscription = await this.#replica.stream.subscription();
+  async #catchUp(reconcile: boolean, signal: AbortSignal, onNotResumed: () => void): Promise<Outcome> {
+    const { stream } = this.#replica;
+    let subscription = await stream.subscription();
     await this.#replica.store.reloadState();
     if (!this.#isWhole || this.#replica.store.isTorn) await restoreTables(this.#replica, signal);
     this.#isWhole = true;
     await heedLearned(this.#replica, await subscription.learned(signal));
+    if (stream.takeResumed()) {
+      if (stream.canResume) {
+        this.#replica.log.info({ height: this.#replica.store.state.height }, 'the stream goes on where it was cut');
+        return { kind: 'resumed' };
+      }
+      stream.drop();
+      subscription = await stream.subscription();
+    }
+    onNotResumed();
     const start = { reconcile, leftHeight: this.#leftHeight, rounds: this.#rounds };
     const catchUp = new CatchUp({ ...this.#parts, subscription }, start);
     return catchUp.run(signal);

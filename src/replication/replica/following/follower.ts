@@ -102,6 +102,8 @@ export class ReplicaFollower {
 
   async #follow(signal: AbortSignal): Promise<Outcome> {
     const subscription = await this.#replica.stream.subscription();
+    // Others that are compared with the source may leave the replica's block while the stream is down.
+    if (!this.#sourceQuorum.isActive) this.#replica.stream.noteLive();
     this.#pending.clear();
     const { complete, misses, amendments } = this.#replica.store.state;
     // A snapshot brought the block before its source had looked at everything: amendments follow it as they follow a message.

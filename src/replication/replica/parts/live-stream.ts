@@ -1,5 +1,7 @@
 import type { Logger } from '../../../log.ts';
+import { blockText } from '../../../wire/data/database.ts';
 import { type Applied, Heartbeats } from '../../client/heartbeats.ts';
+import type { BlockName } from '../../client/source-client.ts';
 import { Subscription } from '../../client/subscription.ts';
 import type { ReplicaActorData } from '../../protocol.ts';
 import type { SourceSet } from './source-set.ts';
@@ -22,6 +24,8 @@ export class LiveStream {
   readonly #options: LiveStreamOptions;
   readonly #heartbeats: Heartbeats | null;
   #subscription: Subscription | undefined;
+  /** The source with which the replica was live last; null: there was none since a stream was opened. */
+  #liveWith: string | null = null;
 
   constructor(options: LiveStreamOptions) {
     this.#options = options;
@@ -38,15 +42,36 @@ export class LiveStream {
       : null;
   }
 
-  /** Opened when there is none. */
+  /** Opened when there is none: behind the replica's block, where this source sent that one. */
   async subscription(): Promise<Subscription> {
-    const { sources, changed } = this.#options;
     if (!this.#subscription) {
-      this.#subscription = await Subscription.open(sources.client);
-      this.#subscription.onArrival = changed;
+      this.#subscription = await this.#open();
+      this.#subscription.onArrival = this.#options.changed;
       this.#heartbeats?.tick();
     }
     return this.#subscription;
+  }
+
+  /** The replica is live with the source that is followed: what follows its block continues what it has. */
+  noteLive(): void {
+    this.#liveWith = this.#options.sources.client.url;
+  }
+
+  /** Returns whether the stream brings all that followed the replica's block; asked again, it does not. */
+  takeResumed(): boolean {
+    if (!this.#subscription?.isResumed) return false;
+    this.#subscription.isResumed = false;
+    return true;
+  }
+
+  /** The source that is followed is asked for what followed the replica's block when the stream is opened. */
+  get mayResume(): boolean {
+    return this.#liveWith === this.#options.sources.client.url && this.canResume;
+  }
+
+  /** Only messages that followed the replica's block can be missing in it. */
+  get canResume(): boolean {
+    return this.#resumeBlock !== undefined;
   }
 
   /** The newest block received, waiting messages included; null: none. */
@@ -84,6 +109,29 @@ export class LiveStream {
   close(): void {
     this.#heartbeats?.close();
     this.#subscription?.close();
+  }
+
+  async #open(): Promise<Subscription> {
+    const { client } = this.#options.sources;
+    const after = this.mayResume ? this.#resumeBlock : undefined;
+    if (after) {
+      const resumed = await Subscription.open(client, after);
+      this.#liveWith = null;
+      await resumed.learned(new AbortController().signal); // it waits for a moment only
+      if (resumed.isResumed || resumed.hasBegun) return resumed;
+      resumed.close();
+    }
+    return Subscription.open(client);
+  }
+
+  /** The replica's block, if only messages that followed it can be missing; else undefined. */
+  get #resumeBlock(): BlockName | undefined {
+    const { knownState: state, toldFork, isTorn, contradicted } = this.#options.store;
+    if (!state || state.height === null || state.hashes === null) return undefined;
+    const mayLack = toldFork !== null || isTorn || contradicted || state.misses || state.phase !== 'following';
+    if (mayLack || !(state.complete || state.amendments !== null)) return undefined;
+    const text = blockText(state.hashes);
+    return text === null ? undefined : { height: state.height, text };
   }
 
   /** Progress that heartbeats report; null before there is a replica. */

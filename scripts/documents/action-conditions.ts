@@ -17,8 +17,6 @@ const COMMON: Conditions = {
   'AMOUNT (format)': 'it is no amount of the token',
   'KEYS (block limit)':
     'it would read more than 50 keys or stakes, and the source has already looked at as much as it may',
-  'LISTS (block limit)':
-    'it asks lists whose members were not yet read in the block, and the block has no room for so many members',
   'MEMO (pipe)': 'it contains `|`',
   'MEMO (semicolon)': 'it contains `;`',
   'MEMO (length)': 'it is longer than 250 characters',
@@ -41,7 +39,7 @@ const COMMON: Conditions = {
   'RECIPIENTS (limit)': 'receivers are more than `parts` of the limits',
   'ITEM (block limit)': BEYOND_SHARE,
   'ITEM (limit)':
-    'items are more than `parts` of the limits; format 1: those that it adds and the members are more than 2.5 for each of `blockUnits`',
+    'items are more than `parts` of the limits; format 1: those that it adds and the members are more than a block has looks',
   'ITEMS (block limit)': `${BLOCK_FULL}, or has more items than a tenth of the looks that are left to it`,
   'DISPENSER (block limit)': BLOCK_FULL,
   'ORDER (block limit)': BLOCK_FULL,

@@ -109,8 +109,6 @@ export class BlockExecution {
   readonly #scouted = new Set<Unit>();
   /** Facts that units with many have lacked before their turns. */
   #ahead = 0;
-  /** Members of the lists that units lack before their turns. */
-  #membersAhead = 0;
   /** Number of times that the next unit lacked facts. */
   #attempts = 0;
   /** Unit whose time was over between two legs. It goes on where it stopped. */
@@ -159,7 +157,7 @@ export class BlockExecution {
         const outcome = done.result;
         const isDone = outcome !== null && !outcome.isEmpty;
         if (isDone) this.#commit(effects, outcome);
-        this.#shares.use(isDone && outcome.actions ? effects.used : isDone ? 0 : effects.looked, effects);
+        this.#shares.use(isDone && outcome.actions ? effects.used : isDone ? 0 : effects.looked, effects.looks);
         this.#pending.pop();
         this.#attempts = 0;
         append(this.#pending, outcome?.next.toReversed() ?? []);
@@ -242,7 +240,6 @@ export class BlockExecution {
   scout(lacking: FactKeys): void {
     lacking.addAll(this.#view.missing([{ kind: 'cooling', key: String(this.#block.height) }]));
     let [used, parts, found] = [0, 0, 0];
-    this.#membersAhead = 0;
     const until = performance.now() + SCOUTING_MS;
     const isOver = (count: number) => count >= MOST_LACKING || performance.now() >= until;
     for (let at = this.#pending.length - 1; at >= 0 && !isOver(found); at--) {
@@ -316,23 +313,11 @@ export class BlockExecution {
     return this.#tryAt(used, missing, (effects) => runUntil(this.#carryOut(unit, effects), until));
   }
 
-  /**
-   * Adds the facts that some work lacks after other work: no long list, and no more short ones than a block has room for.
-   * The others are read when their turn comes, if the block has room for them then. @returns the units that it would use
-   */
+  /** Adds the facts that some work lacks after other work. @returns the units that it would use */
   #tryAt(used: number, missing: FactKeys, run: (effects: Effects) => unknown): number {
-    const { lists, ...shared } = this.#shares.left;
-    const left: Left = {
-      ...shared,
-      units: this.#shares.units - used,
-      lists: { ...lists, long: Number.POSITIVE_INFINITY, short: lists.short + this.#membersAhead },
-      ownMembers: Number.POSITIVE_INFINITY,
-      isLast: true
-    };
+    const left: Left = { ...this.#shares.left, units: this.#shares.units - used, isLast: true };
     const scouting = new Scouting(this.#view, left);
     scouting.try(run);
-    for (const { kind, key } of scouting.lacking)
-      if (kind === 'list') this.#membersAhead += this.#view.find('listHead', key)?.fewest ?? 0;
     missing.addAll(scouting.lacking);
     return scouting.used;
   }

@@ -1,27 +1,26 @@
 import { readName } from '../../coin/action/names.ts';
 import type { Limits } from '../../coin/limits.ts';
 import { HANDLERS } from '../actions/handlers.ts';
-import { LISTS_LIMIT, LOOKS_OF_UNIT } from '../rules/checks.ts';
-import { type Effects, type Left, LOOKED, type Looks, noLists, noLooks } from '../state/effects.ts';
+import { LOOKS_OF_UNIT } from '../rules/checks.ts';
+import { type Left, LOOKED, type Looks, noLooks } from '../state/effects.ts';
 import type { ChainTransaction } from './block.ts';
 
 /** Units of a block that are kept for each source whose limited actions are still to come. */
 export const KEPT_UNITS = 100;
 
-/** Actions that a block without room refuses, not those that it refuses for the lists of their tokens alone. */
+/** Actions that a block without room refuses. */
 const LIMITED: ReadonlySet<string> = new Set(
   [...HANDLERS.values()]
-    .filter(({ statuses }) => statuses.some((status) => status !== LISTS_LIMIT && status.endsWith('(block limit)')))
+    .filter(({ statuses }) => statuses.some((status) => status.endsWith('(block limit)')))
     .map(({ name }) => name)
 );
 
 /** Units and looks that somebody has used. */
 interface Used {
   units: number;
-  members: number;
   readonly looks: Looks;
 }
-const nothing = (): Used => ({ units: 0, members: 0, looks: noLooks() });
+const nothing = (): Used => ({ units: 0, looks: noLooks() });
 
 /**
  * Shares out the units and looks of a block, so that nobody can use them up before others come to their turn.
@@ -38,7 +37,6 @@ export class Shares {
   readonly #last = new Map<string, number>();
   /** Number of sources whose last limited action comes after a transaction, by its place. */
   readonly #following: number[] = [];
-  readonly #lists = noLists();
   #own = nothing();
   #others = 0;
 
@@ -68,12 +66,9 @@ export class Shares {
   }
 
   /** Adds what an action has used. @param units 0 for one that left nothing */
-  use(units: number, { looks, lists }: Pick<Effects, 'looks' | 'lists'>): void {
-    for (const root of lists.roots) this.#lists.roots.add(root);
-    for (const length of ['long', 'short'] as const) this.#lists[length] += lists[length];
+  use(units: number, looks: Looks): void {
     for (const used of [this.#all, this.#own]) {
       used.units += units;
-      used.members += lists.long + lists.short;
       for (const each of LOOKED) used.looks[each] += looks[each];
     }
   }
@@ -93,8 +88,6 @@ export class Shares {
     return {
       units: this.#shareOf(blockUnits - this.#all.units + this.#own.units, 1) - this.#own.units,
       looks: Object.fromEntries(LOOKED.map((each) => [each, looksLeft(each)])) as Looks,
-      lists: this.#lists,
-      ownMembers: this.#own.members,
       isLast: this.#others === 0
     };
   }

@@ -1,7 +1,7 @@
 import { readIndex } from '../../coin/action/fields.ts';
 import { parseAmount, parseTokenAmount } from '../../consensus/amount.ts';
 import type { Effects, Looked } from '../state/effects.ts';
-import { type FactKey, SHORT_LIST } from '../state/facts.ts';
+import type { FactKey } from '../state/facts.ts';
 import { pairKey, sleeperKey, tickKey } from '../state/keys.ts';
 import type { Token } from '../state/token.ts';
 import type { Check, Step } from './action-definition.ts';
@@ -137,70 +137,6 @@ export function seenCheck<Leg>(what: string, areTooMany: (leg: Leg, step: Step) 
   ];
 }
 
-/** Status of an action that is about lists for whose members a block has no room. */
-export const LISTS_LIMIT = 'LISTS (block limit)';
-/** Members of long lists, and of short ones, that a block has room for with each of its units. */
-const MEMBERS_OF_UNIT = { long: 10, short: 2 } as const;
-/** Members that actions of a source read, whatever the block has read before. */
-const FREE_MEMBERS = 300;
-/** Most lists that one part of an action asks: two of what it gives, and two of what it gets. */
-const LISTS_OF_PART = 4;
-
-/** Returns the most members that an edit may bring a list to: a block has room for those that one part asks. */
-export function mostMembers({ limits }: Pick<Step, 'limits'>): number {
-  return (MEMBERS_OF_UNIT.long / LISTS_OF_PART) * limits.blockUnits;
-}
-
-/**
- * Returns whether a block has no room for the members of lists, and counts them where it has. A list that the block has
- * read is free. Where it has read no long one yet, it reads all of these: otherwise nobody could ever ask them.
- *
- * @param indexes as of `Effects.list`; null for none
- */
-export function areUnread(indexes: readonly (number | null)[], step: Pick<Step, 'ledger' | 'limits'>): boolean {
-  if (!hasLimits(step)) return false;
-  const { ledger } = step;
-  const named = indexes.filter((index) => index !== null);
-  ledger.requestListHeads(named);
-  const isFirst = ledger.left.lists.long + ledger.lists.long === 0;
-  for (const index of named) {
-    const [root, head] = [ledger.listRoot(index), ledger.listHead(index)];
-    if (root === null || ledger.hasRead(root)) continue;
-    if (head === null) return true; // a guess: whoever goes on would read the list
-    const { isLong, fewest } = head;
-    // A list of which nobody knows whether it is long is read. Of any other the fewest members refuse none that all do not.
-    if (isLong === fewest > SHORT_LIST && !hasRoom(fewest, isFirst, step)) return true;
-    const size = ledger.list(index)?.list.members.size ?? fewest; // none is known to whoever guesses
-    if (!hasRoom(size, isFirst, step)) return true;
-    ledger.countList(root, size);
-  }
-  return false;
-}
-
-function hasRoom(members: number, isFirst: boolean, { ledger, limits }: Pick<Step, 'ledger' | 'limits'>): boolean {
-  const { lists, left } = ledger;
-  const read = (length: keyof typeof MEMBERS_OF_UNIT) => left.lists[length] + lists[length];
-  const most = (length: keyof typeof MEMBERS_OF_UNIT) => MEMBERS_OF_UNIT[length] * limits.blockUnits;
-  if (members > SHORT_LIST) return isFirst || read('long') + members <= most('long');
-  const own = left.ownMembers + lists.long + lists.short;
-  return read('short') < most('short') || own + members <= FREE_MEMBERS;
-}
-
-/** Check `LISTS (block limit)` of an action that asks the lists of tokens. @param tokensOf returns these */
-export function listsRead<Leg>(tokensOf: (leg: Leg) => readonly (Lists | null)[]): Check<Leg> {
-  return [
-    LISTS_LIMIT,
-    (leg, step) =>
-      areUnread(
-        tokensOf(leg).flatMap((token) => [token?.allowList ?? null, token?.blockList ?? null]),
-        step
-      )
-  ];
-}
-
-/** Check `LISTS (block limit)` of an action that asks the lists of its token. */
-export const tokenListsRead: Check<{ readonly token: Token | null }> = listsRead(({ token }) => [token]);
-
 /** Check `SOURCE (sleeping)`. */
 export const sourceSleeps: Check<unknown> = [
   'SOURCE (sleeping)',
@@ -255,10 +191,7 @@ export function isBlocked(ledger: Effects, { blockList }: Lists, address: string
 }
 
 function hasMember(ledger: Effects, index: number, address: string): boolean {
-  const found = ledger.list(index);
-  if (found === null) return false;
-  ledger.countList(found.root, found.list.members.size);
-  return found.list.members.has(address);
+  return ledger.list(index)?.list.members.has(address) ?? false;
 }
 
 /** Reads an amount of a token; null for any other text, an empty one included. */

@@ -2,7 +2,7 @@ import { formatAmount } from '../../consensus/amount.ts';
 import type { LedgerRow } from '../../consensus/ledger-hashes.ts';
 import type { Action } from './action.ts';
 import { ActionState } from './action-state.ts';
-import { type Counter, type Facts, type Kind, SHORT_LIST } from './facts.ts';
+import type { Counter, Facts, Kind } from './facts.ts';
 import { pairKey, tickBeginning, tickKey } from './keys.ts';
 import { addMovement, MOVEMENTS, type MovedSums, type Movement } from './movements.ts';
 import type { Offer } from './offer.ts';
@@ -50,25 +50,11 @@ export type Looked = (typeof LOOKED)[number];
 /** Number of looks by kind. */
 export type Looks = Record<Looked, number>;
 
-/** Lists whose members were read, with the number of members of the longer ones and of those up to SHORT_LIST. */
-interface ListsRead {
-  readonly roots: Set<number>;
-  long: number;
-  short: number;
-}
-
-/** Returns lists before the first one is read. */
-export const noLists = (): ListsRead => ({ roots: new Set(), long: 0, short: 0 });
-
 /** Units and looks that an action may use. Below 0 where others have used more than they should. */
 export interface Left {
   /** @see Limits.blockUnits */
   readonly units: number;
   readonly looks: Readonly<Looks>;
-  /** Lists that actions of the block have read. */
-  readonly lists: Readonly<ListsRead>;
-  /** Members of the lists that actions of the source were the first to read. */
-  readonly ownMembers: number;
   /** Whether no other source could lack what it uses. An action that begins may then use more than is left. */
   readonly isLast: boolean;
 }
@@ -77,8 +63,6 @@ export interface Left {
 const UNLIMITED: Left = {
   units: Number.POSITIVE_INFINITY,
   looks: Object.fromEntries(LOOKED.map((each) => [each, Number.POSITIVE_INFINITY])) as Looks,
-  lists: noLists(),
-  ownMembers: 0,
   isLast: true
 };
 
@@ -105,8 +89,6 @@ export class Effects extends ActionState {
   looked = 0;
   /** Looks at other people's data that moved nothing. They cost less than units, and are counted apart. */
   readonly looks: Looks = noLooks();
-  /** Lists that the action is the first of its block to read. */
-  readonly lists = noLists();
   /** Units and looks that the action may use. */
   readonly left: Left;
   /** Sums of the movements, once they are settled. */
@@ -189,18 +171,6 @@ export class Effects extends ActionState {
     if (beginning !== null) this.set('tickBeginning', beginning, true);
     this.rows.push({ table: 'index_tickers', columns: { id, tick } });
     return id;
-  }
-
-  /** Returns whether the block has read a list. @param root action that made it */
-  hasRead(root: number): boolean {
-    return this.left.lists.roots.has(root) || this.lists.roots.has(root);
-  }
-
-  /** Counts the members of a list, once in a block. @param root action that made it */
-  countList(root: number, members: number): void {
-    if (this.hasRead(root)) return;
-    this.lists.roots.add(root);
-    this.lists[members > SHORT_LIST ? 'long' : 'short'] += members;
   }
 
   setToken(token: Token): void {

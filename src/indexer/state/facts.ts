@@ -22,19 +22,17 @@ export interface List {
 /** Items up to which a list is short. */
 export const SHORT_LIST = 2_000;
 
-/** Head of a list: its type and owner, and about how long it is. No member is read for it. */
+/** Head of a list: its type and owner, and whether it is long. No member is read for it. */
 export interface ListHead {
   readonly type: number;
   readonly owner: string;
-  /** Whether it may have more than SHORT_LIST members: so many items are read to find them. */
+  /** Whether more than SHORT_LIST items were read to find its members. It may be out of date. */
   readonly isLong: boolean;
-  /** Number of members that is not above the true one. */
-  readonly fewest: number;
 }
 
 /** Returns the head of a list. */
 export function headOf({ type, owner, members }: List): ListHead {
-  return { type, owner, isLong: members.size > SHORT_LIST, fewest: members.size };
+  return { type, owner, isLong: members.size > SHORT_LIST };
 }
 
 /** Preferences that an address last set by ADDRESS. */

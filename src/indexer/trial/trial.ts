@@ -165,7 +165,7 @@ class TrialRun {
 
   /** Notes what the next command of the block finds used and new. */
   #use(effects: Effects): void {
-    this.#shares.use(effects.used, effects);
+    this.#shares.use(effects.used, effects.looks);
     for (const address of effects.newAddresses) this.#newAddresses.add(address);
   }
 

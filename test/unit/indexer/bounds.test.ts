@@ -130,13 +130,13 @@ test('an edit that changes nothing keeps no members, and a short block keeps tho
   assert.equal(countOf(paid, 'list_items'), 16, 'two lists, for which the bytes of the block pay');
 });
 
-test('ITEM (limit): no edit makes a list longer than a block has room for, with three others', () => {
+test('ITEM (limit): no edit makes a list longer than a block may look at', () => {
   for (const [base, last] of [
     [DEFAULT_LIMITS, 'invalid: ITEM (limit)'],
     [NO_LIMITS, 'valid']
   ] as const) {
     const ledger = ledgerWith(base === NO_LIMITS ? {} : { blockUnits: 12 }, base);
-    block(ledger, 'A', `LIST|0|2||${repeat(28, (at) => `C${at}`).join('|')}`);
+    block(ledger, 'A', `LIST|0|2||${repeat(118, (at) => `C${at}`).join('|')}`);
     const list = ledger.lastAction;
     const edits = ['1|D1', '1|D2|D3', '1|D2', '1|D3', '2|D1', '1|D3', '1|D4'].map((edit) => {
       const [way, ...items] = edit.split('|');

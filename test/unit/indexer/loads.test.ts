@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { DEFAULT_LIMITS, NO_LIMITS } from '../../../src/coin/limits.ts';
 import { executeBlocks } from '../../../src/indexer/block/execute.ts';
 import type { Rules } from '../../../src/indexer/profile/rules.ts';
-import { noLists, noLooks } from '../../../src/indexer/state/effects.ts';
+import { noLooks } from '../../../src/indexer/state/effects.ts';
 import { FactTable } from '../../../src/indexer/state/fact-table.ts';
 import type { FactKey, Kind } from '../../../src/indexer/state/facts.ts';
 import { Members } from '../../../src/indexer/state/members.ts';
@@ -15,7 +15,6 @@ const RULES = { ...TEST_RULES, readAddress: (text: string) => (/^[A-Z]\d*$/.test
 const SETS = ['holders', 'holdings', 'owned', 'voters', 'delegators'] as const;
 const COUNTED = ['holders', 'holdings', 'owned'] as const;
 const [FEW, MANY] = [20, 400];
-const NOTHING_LEFT = { units: 0, looks: noLooks(), lists: noLists(), ownMembers: 0, isLast: true };
 
 const repeat = <T>(count: number, make: (place: number) => T): T[] =>
   Array.from({ length: count }, (_, at) => make(at));
@@ -270,8 +269,9 @@ test('a block reads the open polls that it may close, however many there are', a
 
 test('a try collects a fact once, and ends with the number of facts that it may collect', (context) => {
   context.mock.method(performance, 'now', () => 0); // its time would end it on a busy machine
+  const left = { units: 0, looks: noLooks(), isLast: true };
   const keysOf = (count: number) => repeat(count, (at) => ({ kind: 'addressId', key: `C${at}` }) as const);
-  const scouting = new Scouting(new View({ isWhole: false }), NOTHING_LEFT);
+  const scouting = new Scouting(new View({ isWhole: false }), left);
   scouting.try((effects) => {
     for (let time = 0; time < 3; time++) effects.request(keysOf(1_000));
     assert.equal(effects.get('addressId', 'C7'), null);
@@ -286,7 +286,7 @@ test('a try collects a fact once, and ends with the number of facts that it may 
 });
 
 test('a try of a system action ends after a second of collecting', (context) => {
-  const scouting = new Scouting(new View({ isWhole: false }), NOTHING_LEFT);
+  const scouting = new Scouting(new View({ isWhole: false }), { units: 0, looks: noLooks(), isLast: true });
   let now = 5_000;
   context.mock.method(performance, 'now', () => now);
   scouting.try((effects) => {
@@ -352,7 +352,7 @@ test('a LIST that edits or gives away what others own reads no member of it', as
 
 test('the head of a list tells of its newest owner when the list itself is no longer in memory', () => {
   const view = new View({ isWhole: false });
-  view.load('listHead', '7', { type: 2, owner: 'A', isLong: false, fewest: 0 });
+  view.load('listHead', '7', { type: 2, owner: 'A', isLong: false });
   const given = new FactTable();
   given.set('list', '7', { type: 2, owner: 'B', members: new Members(), changes: 0 });
   view.commit(given);
@@ -361,85 +361,6 @@ test('the head of a list tells of its newest owner when the list itself is no lo
     assert.equal(view.get('listHead', '7')?.owner, 'B');
   }
   assert.equal(view.find('list', '7'), undefined);
-});
-
-const LISTS_LIMIT = 'invalid: LISTS (block limit)';
-
-/** Ledger of tokens T0, T1 and so on of A, who may have them as B may: one for each list. @param sizes members of the lists */
-function listed(sizes: readonly number[], rules: Rules) {
-  const ledger = new MemoryLedger(100, rules);
-  const lists = sizes.map((size, at) => {
-    ledger.give(`T${at}`, 0, 'A', { A: '100', B: '100' });
-    ledger.run(blockOf(ledger, [`LIST|0|2||A|B|${repeat(size - 2, (each) => `H${each}`).join('|')}`]));
-    return ledger.lastAction;
-  });
-  for (const [at, list] of lists.entries()) {
-    const key = `t${at}`;
-    ledger.view.load('token', key, { ...ledger.view.get('token', key)!, allowList: list });
-  }
-  return { ledger, lists };
-}
-
-/** Returns the statuses of the rows of a table in the newest block. */
-const allStatuses = ({ blocks }: MemoryLedger, table: string) =>
-  blocks.at(-1)!.rows.flatMap((row) => (row.table === table ? [String(row.columns['status_id'])] : []));
-
-/** Rules of a block with room for 5,000 members of long lists, and 1,000 of short ones. */
-const FEW_UNITS: Rules = { ...RULES, limitsAt: () => ({ ...DEFAULT_LIMITS, blockUnits: 500 }) };
-
-test('a block reads no list of a token for whose members it has no room, and each list once', async () => {
-  const { ledger } = listed([3_000, 3_000, 2_001, 600, 600, 600, 200], FEW_UNITS);
-  const send = (...tokens: readonly number[]) => `SEND|2${tokens.map((token) => `|T${token}|1|B`).join('')}`;
-  const back = (token: number) => ['B', `SEND|0|T${token}|1|A`] as const;
-  const loaded = new Map<Kind, number>();
-  await loadsOf(
-    ledger,
-    blockOf(ledger, [send(0, 1, 3, 4, 5, 6), back(0), back(1), back(3), back(5), back(6)]),
-    loaded,
-    FEW_UNITS
-  );
-  assert.deepEqual(allStatuses(ledger, 'sends'), [
-    ...['valid', LISTS_LIMIT, 'valid', 'valid', LISTS_LIMIT, LISTS_LIMIT],
-    ...['valid', LISTS_LIMIT, 'valid', LISTS_LIMIT, 'valid']
-  ]);
-  assert.equal(loaded.get('list'), 4, 'of T0, T3, T4 and T6');
-  await loadsOf(ledger, blockOf(ledger, [send(2, 0)]), loaded, FEW_UNITS);
-  assert.deepEqual(allStatuses(ledger, 'sends'), ['valid', LISTS_LIMIT], '2,001 + 3,000 of 5,000');
-  const unlimited = { ...RULES, limitsAt: () => NO_LIMITS };
-  const free = listed([3_000, 3_000], unlimited).ledger;
-  await loadsOf(free, blockOf(free, [send(0, 1)]), loaded, unlimited);
-  assert.deepEqual(allStatuses(free, 'sends'), ['valid', 'valid'], 'below the height of limits');
-});
-
-test('each action that asks the lists of a token is refused where the block has no room for them', async () => {
-  for (const [table, text] of [
-    ['destroys', 'DESTROY|0|T1|1'],
-    ['mints', 'MINT|0|T1|1'],
-    ['airdrops', 'AIRDROP|0|T1|1|1'],
-    ['dividends', 'DIVIDEND|0|T0|T1|1'],
-    ['orders', 'ORDER|0|BTC|T1|1|0|BTC||1'],
-    ['orders', 'ORDER|0|BTC||1|0|BTC|T1|1'],
-    ['swaps', 'SWAP|0|BTC|T1|1|0|BTC|T0|1'],
-    ['dispensers', 'DISPENSER|0|BTC|T1|1|0|5|BTC||1']
-  ] as const) {
-    const { ledger } = listed([3_000, 3_000], FEW_UNITS);
-    await loadsOf(ledger, blockOf(ledger, ['SEND|0|T0|1|B', text]), new Map(), FEW_UNITS);
-    assert.deepEqual(allStatuses(ledger, table), [LISTS_LIMIT], text);
-    await loadsOf(ledger, blockOf(ledger, [text]), new Map(), FEW_UNITS);
-    assert.notEqual(allStatuses(ledger, table)[0], LISTS_LIMIT, `${text} alone`);
-  }
-});
-
-test('edits and transfers of many long lists read those for whose members a block has room', async () => {
-  const { ledger, lists } = listed([3_000, 3_000, 2_001], FEW_UNITS);
-  const edits = lists.flatMap((list) => [`LIST|1|1|${list}||Z`, `LIST|1|2|${list}||Z`]);
-  const loaded = new Map<Kind, number>();
-  await loadsOf(ledger, blockOf(ledger, [...edits, ...lists.map((list) => `LIST|3|${list}|B`)]), loaded, FEW_UNITS);
-  assert.deepEqual(
-    allStatuses(ledger, 'lists').map((status) => status === LISTS_LIMIT),
-    [false, false, true, true, true, true, false, true, true]
-  );
-  assert.equal(loaded.get('list'), 1);
 });
 
 test('an AIRDROP to many lists reads no long one for which the block has no look left', async () => {

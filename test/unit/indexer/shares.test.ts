@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { DEFAULT_LIMITS, type Limits, NO_LIMITS } from '../../../src/coin/limits.ts';
 import type { ExecutedBlock } from '../../../src/indexer/block/block.ts';
 import { KEPT_UNITS, Shares } from '../../../src/indexer/block/shares.ts';
-import { noLists, noLooks } from '../../../src/indexer/state/effects.ts';
+import { noLooks } from '../../../src/indexer/state/effects.ts';
 import fc from '../../support/fast-check.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 
@@ -27,7 +27,7 @@ function block(ledger: MemoryLedger, ...texts: Texts): ExecutedBlock {
 const statusesOf = ({ rows }: ExecutedBlock, table: string) =>
   rows.flatMap((row) => (row.table === table ? [String(row.columns['status_id'])] : []));
 const repeat = <T>(count: number, make: (at: number) => T) => Array.from({ length: count }, (_, at) => make(at));
-const units = (count: number) => [count, { looks: noLooks(), lists: noLists() }] as const;
+const units = (count: number) => [count, noLooks()] as const;
 
 /** A ledger whose M0, M1 and so on have tokens to give to a list of 1,000, and with an offer, a list and a holder of others. */
 function crowded() {
@@ -169,7 +169,7 @@ test('below the height of limits nobody has a share', () => {
   const transactions = ['A', 'B'].map((source) => ({ source, data: 'BATCH|0|x', hash: '', fee: null }));
   const shares = new Shares(NO_LIMITS, transactions);
   shares.begin(0, { source: 'A' });
-  shares.use(1e9, { looks: { ...noLooks(), recipients: 1e9 }, lists: noLists() });
+  shares.use(1e9, { ...noLooks(), recipients: 1e9 });
   const { units: left, looks } = shares.left;
   assert.deepEqual([left, looks.recipients], [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]);
 });

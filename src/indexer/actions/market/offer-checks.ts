@@ -1,7 +1,7 @@
 import { isOwnership, type OfferSides } from '../../offers/side-fields.ts';
 import { COINS } from '../../profile/rules.ts';
 import type { Check } from '../../rules/action-definition.ts';
-import { isExcluded, listsRead, MEMO_CHECKS, sourceSleeps } from '../../rules/checks.ts';
+import { isExcluded, MEMO_CHECKS, sourceSleeps } from '../../rules/checks.ts';
 
 /** New offer, as its checks read it. */
 interface NewOffer extends OfferSides {
@@ -54,7 +54,6 @@ export const MARKET_CHECKS: readonly Check<NewOffer>[] = [
       token !== null && ledger.isAsleep('tick', token.tick, action.block.height)
   ],
   ...MEMO_CHECKS,
-  listsRead(({ give, get }) => [give.token, get.token]),
   [
     'SOURCE (not authorized)',
     ({ give: { token } }, { action, ledger }) => token !== null && isExcluded(ledger, token, action.source)

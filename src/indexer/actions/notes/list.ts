@@ -1,10 +1,8 @@
 import { type Check, defineAction, NOT_ACTIVATED, type Step, statusText } from '../../rules/action-definition.ts';
 import {
-  areUnread,
   hasLimits,
-  LISTS_LIMIT,
+  LOOKS_OF_UNIT,
   MEMO_CHECKS,
-  mostMembers,
   namedAddress,
   once,
   orNull,
@@ -134,9 +132,13 @@ function apply(leg: ListAction, step: Step): void {
   ledger.set('list', String(root), { ...leg.list(step), owner: leg.destination! });
 }
 
-/** Returns whether items that are added may make a list longer than a block has room for where its token is moved. */
+/**
+ * Returns whether items that are added may make a list longer than any block may look at. Each action that names the
+ * list would read all of it.
+ */
 function isTooLong({ list, edit, items }: ListAction, step: Step): boolean {
-  return edit === ADD && list(step).members.size + items.length > mostMembers(step);
+  const most = step.limits.blockUnits * LOOKS_OF_UNIT.recipients;
+  return edit === ADD && list(step).members.size + items.length > most;
 }
 
 /** Returns a check that concerns some formats only. */
@@ -167,7 +169,6 @@ export const LIST = defineAction<ListAction>({
     of([TRANSFER], ['DESTINATION (format)', ({ destination }, step) => ownAddress(step, destination) === null]),
     sourceSleeps,
     ...MEMO_CHECKS,
-    of([EDIT, TRANSFER], [LISTS_LIMIT, ({ known }, step) => areUnread([known!.root], step)]),
     ...partChecks<ListAction>('ITEM', ({ items }) => items.length),
     of([EDIT], ['ITEM (limit)', isTooLong])
   ],

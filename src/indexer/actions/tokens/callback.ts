@@ -6,7 +6,6 @@ import {
   hasLimits,
   isExcluded,
   LOOKS_OF_HOLDING,
-  listsRead,
   lookAt,
   MEMO_CHECKS,
   mostHolders,
@@ -106,7 +105,6 @@ export const CALLBACK = defineAction<Callback>({
     ],
     ['CALLBACK_BLOCK (block index)', ({ token }, { action }) => token!.callbackBlock! > action.block.height],
     ...MEMO_CHECKS,
-    listsRead(({ paid }) => [paid]),
     seenCheck('RECIPIENTS', ({ holders }, step) => holders(step) === null),
     ['CALLBACK_TICK (holder not authorized)', ({ holders }, step) => holders(step)!.areBarred],
     [

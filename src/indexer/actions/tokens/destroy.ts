@@ -10,8 +10,7 @@ import {
   sourceSleeps,
   tickColumn,
   tickSleeps,
-  tickUnknown,
-  tokenListsRead
+  tickUnknown
 } from '../../rules/checks.ts';
 import { tickKey } from '../../state/keys.ts';
 import type { Token } from '../../state/token.ts';
@@ -69,7 +68,6 @@ export const DESTROY = defineAction<Leg>({
     sourceSleeps,
     tickSleeps,
     ...MEMO_CHECKS,
-    tokenListsRead,
     sourceExcluded,
     [
       'insufficient funds',

@@ -13,7 +13,6 @@ import {
   tickColumn,
   tickSleeps,
   tickUnknown,
-  tokenListsRead,
   transferFacts
 } from '../../rules/checks.ts';
 import { pairKey } from '../../state/keys.ts';
@@ -71,7 +70,6 @@ export const MINT = defineAction<Mint>({
     ...MEMO_CHECKS,
     ['AMOUNT > MAX_MINT', ({ token, amount }) => token!.maxMint > 0n && amount! > token!.maxMint],
     ['mint exceeds MAX_SUPPLY', ({ token, amount }) => token!.supply + amount! > limitOf(token!.maxSupply)],
-    tokenListsRead,
     sourceExcluded,
     [
       'DESTINATION (not authorized)',

@@ -21,8 +21,7 @@ import {
   sourceSleeps,
   tickColumn,
   tickSleeps,
-  tickUnknown,
-  tokenListsRead
+  tickUnknown
 } from '../../rules/checks.ts';
 import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List, type ListHead } from '../../state/facts.ts';
 import type { Token } from '../../state/token.ts';
@@ -209,7 +208,6 @@ export const AIRDROP = defineAction<Leg>({
     ...MEMO_CHECKS,
     ['LIST (unknown)', ({ head }) => head === null],
     ['LIST TYPE (unsupported)', ({ head }) => ![LIST_OF_ADDRESSES, LIST_OF_TICKS].includes(head!.type)],
-    tokenListsRead,
     sourceExcluded,
     [
       'insufficient funds',

@@ -5,7 +5,6 @@ import {
   isBeyondShare,
   isExcluded,
   LOOKS_OF_HOLDING,
-  listsRead,
   lookAt,
   MEMO_CHECKS,
   mostHolders,
@@ -101,7 +100,6 @@ export const DIVIDEND = defineAction<Dividend>({
       ({ paid }, { action, ledger }) => ledger.isAsleep('tick', paid!.tick, action.block.height)
     ],
     ...MEMO_CHECKS,
-    listsRead(({ paid }) => [paid]),
     seenCheck('RECIPIENTS', ({ shares }, step) => shares(step) === null || isBeyondShare(shares(step)!.length, step)),
     [
       'insufficient funds (TICK)',

@@ -16,8 +16,7 @@ import {
   sourceSleeps,
   tickColumn,
   tickSleeps,
-  tickUnknown,
-  tokenListsRead
+  tickUnknown
 } from '../../rules/checks.ts';
 import { tickKey } from '../../state/keys.ts';
 import type { Token } from '../../state/token.ts';
@@ -124,7 +123,6 @@ export const SEND = defineAction<Leg>({
     ['DESTINATION (format)', ({ destination }, step) => ownAddress(step, destination) === null],
     sourceSleeps,
     tickSleeps,
-    tokenListsRead,
     sourceExcluded,
     ['DESTINATION (not authorized)', ({ token, destination }, { ledger }) => isExcluded(ledger, token!, destination)],
     ...MEMO_CHECKS,

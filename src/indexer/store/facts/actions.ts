@@ -14,12 +14,7 @@ import type { Loading, Query } from './loading.ts';
 /** Lists whose items one statement counts, each by queries of its own. */
 const HEADS_PER_STATEMENT = 100;
 
-/** Most items that are counted of those kept last: more than a block may look at. */
-const MOST_KEPT = 2_000_000;
-/** Most items of later edits that are counted. With as many, nobody knows how many members are left. */
-const MOST_EDITED = 100_000;
-
-type Length = { root: number; kept: number; edited: number };
+type Length = { root: number; items: number };
 
 interface Head {
   /** Action that made the list. */
@@ -34,28 +29,27 @@ interface Head {
 /** Reads the heads of lists, by the actions that made them. No item is read, only its place in the index. */
 export async function readListHeads(connection: Query, roots: readonly number[]): Promise<Map<number, ListHead>> {
   const heads = await readHeads(connection, roots);
-  const lengths = new Map<number, { kept: number; edited: number }>();
+  const lengths = new Map<number, number>();
   for (const page of pages(heads, HEADS_PER_STATEMENT))
-    for (const { root, kept, edited } of await rows<Length>(connection, page.map(lengthOf).join(' UNION ALL ')))
-      lengths.set(Number(root), { kept: Number(kept), edited: Number(edited) });
+    for (const { root, items } of await rows<Length>(connection, page.flatMap(itemsOf).join(' UNION ALL ')))
+      lengths.set(Number(root), (lengths.get(Number(root)) ?? 0) + Number(items));
   return new Map(
     heads.map(({ root, type, source, owner }) => {
-      const { kept, edited } = lengths.get(Number(root))!;
-      const fewest = edited < MOST_EDITED ? Math.max(0, kept - edited) : 0;
-      return [Number(root), { type: Number(type), owner: owner ?? source, isLong: kept + edited > SHORT_LIST, fewest }];
+      const isLong = lengths.get(Number(root))! > SHORT_LIST;
+      return [Number(root), { type: Number(type), owner: owner ?? source, isLong }];
     })
   );
 }
 
-/** Returns SQL that counts the items of a list that were kept last, and those of edits since. */
-function lengthOf({ root, kept }: Head): string {
-  const [ofKept, ofEdits] = [
-    `list_items i WHERE i.action_index = ${Number(kept)} LIMIT ${MOST_KEPT}`,
+/** Returns SQL that counts the items of a list that were kept last, and those of edits since, a few more than SHORT_LIST at most. */
+function itemsOf({ root, kept }: Head): string[] {
+  return [
+    `list_items i WHERE i.action_index = ${Number(kept)}`,
     `deciding_actions d STRAIGHT_JOIN list_edits e ON e.action_index = d.action_index
-       WHERE d.kind = ${DECIDES.editedList} AND d.subject = ${Number(root)} AND d.other = 0 AND d.action_index > ${Number(kept)}
-       LIMIT ${MOST_EDITED}`
-  ].map((from) => `(SELECT COUNT(*) FROM (SELECT 1 FROM ${from}) c)`);
-  return `(SELECT ${Number(root)} AS root, ${ofKept} AS kept, ${ofEdits} AS edited)`;
+       WHERE d.kind = ${DECIDES.editedList} AND d.subject = ${Number(root)} AND d.other = 0 AND d.action_index > ${Number(kept)}`
+  ].map((from) => {
+    return `(SELECT ${Number(root)} AS root, COUNT(*) AS items FROM (SELECT 1 FROM ${from} LIMIT ${SHORT_LIST + 1}) c)`;
+  });
 }
 
 /** Reads lists, by the actions that made them. */

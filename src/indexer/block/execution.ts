@@ -21,7 +21,8 @@ import { dueReleases } from '../staking/release.ts';
 import type { Action } from '../state/action.ts';
 import { Effects, type Left } from '../state/effects.ts';
 import { FactKeys } from '../state/fact-keys.ts';
-import { Missing } from '../state/facts.ts';
+import { type FactKey, Missing } from '../state/facts.ts';
+import { memberKey, tickKey } from '../state/keys.ts';
 import { addSums, MOVEMENTS, type MovedSums } from '../state/movements.ts';
 import type { Refusal, RowChange, TableRow } from '../state/rows.ts';
 import { Scouting } from '../state/scouting.ts';
@@ -261,7 +262,9 @@ export class BlockExecution {
         continue;
       }
       found += missing.size;
-      const isWhole = missing.size === 0 || (commands.length > 0 && commands.every(isGuessed));
+      // Facts of members are guessed once the token is known.
+      const isGuess = commands.length > 0 && commands.every(isGuessed) && !missing.hasKind('token');
+      const isWhole = missing.size === 0 || isGuess;
       if (isWhole && !isOver(found)) this.#scouted.add(unit);
       lacking.addAll(missing);
     }
@@ -306,7 +309,8 @@ export class BlockExecution {
     const guessed = this.#view.missing([
       { kind: 'addressId', key: source },
       ...(destination === '' ? [] : [{ kind: 'addressId', key: destination } as const]),
-      ...(tick === '' ? [] : transferFacts(tick, source, destination))
+      ...(tick === '' ? [] : transferFacts(tick, source, destination)),
+      ...memberFacts(this.#view, tick, [source, destination])
     ]);
     missing.addAll(guessed);
     if (isGuessed(unit)) return 1;
@@ -391,6 +395,18 @@ export class BlockExecution {
     const payments = paymentsOf(readIndex(fields[0] ?? ''), paid, { ledger, limits: this.#limits });
     return payments.map((act) => ({ kind: 'system', act, txIndex }));
   }
+}
+
+/** Returns the facts that tell whether lists of a token, which is in memory, have addresses. */
+function memberFacts(view: View, tick: string, addresses: readonly string[]): FactKey[] {
+  const token = view.find('token', tickKey(tick));
+  return [token?.allowList, token?.blockList].flatMap((root) => {
+    if (root == null || view.find('list', String(root)) !== undefined) return [];
+    return [
+      { kind: 'listRoot', key: String(root) } as const,
+      ...addresses.map((address) => ({ kind: 'member', key: memberKey(root, address) }) as const)
+    ];
+  });
 }
 
 /** Returns whether the facts that a command reads are guessed, without a trial. */

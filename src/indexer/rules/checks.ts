@@ -182,16 +182,12 @@ type Lists = Pick<Token, 'allowList' | 'blockList'>;
 
 /** Returns whether there is no allow list, or it has the address. */
 export function isAllowed(ledger: Effects, { allowList }: Lists, address: string): boolean {
-  return allowList === null || hasMember(ledger, allowList, address);
+  return allowList === null || ledger.isMember(allowList, address);
 }
 
 /** Returns whether there is a block list that has the address. */
 export function isBlocked(ledger: Effects, { blockList }: Lists, address: string): boolean {
-  return blockList !== null && hasMember(ledger, blockList, address);
-}
-
-function hasMember(ledger: Effects, index: number, address: string): boolean {
-  return ledger.list(index)?.list.members.has(address) ?? false;
+  return blockList !== null && ledger.isMember(blockList, address);
 }
 
 /** Reads an amount of a token; null for any other text, an empty one included. */

@@ -12,7 +12,7 @@ import {
   type Reader
 } from './facts.ts';
 import type { Holding } from './holding.ts';
-import { pairKey, sleeperKey, tickKey } from './keys.ts';
+import { memberKey, pairKey, sleeperKey, tickKey } from './keys.ts';
 import { isLive, type Offer, type OfferKind } from './offer.ts';
 import type { Entry } from './offer-book.ts';
 import type { Poll } from './poll.ts';
@@ -240,6 +240,18 @@ export class ActionState implements Reader {
     const root = this.listRoot(actionIndex);
     const list = root === null ? null : this.get('list', String(root));
     return root === null || list === null ? null : { root, list };
+  }
+
+  /**
+   * Returns whether a list has an address. The other members are not read. @param actionIndex see `list`
+   *
+   * An edit brings the list into memory, where it stays for as long as facts of its members that were read before.
+   */
+  isMember(actionIndex: number, address: string): boolean {
+    const root = this.listRoot(actionIndex);
+    if (root === null) return false;
+    const known = this.#knownList(root);
+    return known === undefined ? this.get('member', memberKey(root, address)) : (known?.members.has(address) ?? false);
   }
 
   isAsleep(type: 'address' | 'tick', name: string, height: number): boolean {

@@ -13,6 +13,10 @@ export class FactKeys implements Iterable<FactKey> {
     return this.#kinds.get(kind)?.has(key) ?? false;
   }
 
+  hasKind(kind: Kind): boolean {
+    return this.#kinds.has(kind);
+  }
+
   add({ kind, key }: FactKey): void {
     const keys = this.#kinds.get(kind) ?? new Set();
     if (keys.size === 0) this.#kinds.set(kind, keys);

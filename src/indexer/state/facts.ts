@@ -101,6 +101,11 @@ export interface Facts {
   list: List | null;
   /** Head of a list, likewise. Read it by `ActionState.listHead`. */
   listHead: ListHead | null;
+  /**
+   * Whether a list of addresses has an address, by `memberKey`. It counts while the list is not in memory: read it by
+   * `ActionState.isMember`.
+   */
+  member: boolean;
   /** Block in which an address or token wakes, -1 for never; by `sleeperKey`. */
   sleep: number | null;
   /** Preferences, by address. */
@@ -179,6 +184,7 @@ export const ABSENT: Readonly<Facts> = {
   listRoot: null,
   list: null,
   listHead: null,
+  member: false,
   sleep: null,
   preferences: null,
   minted: 0n,

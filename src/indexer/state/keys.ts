@@ -21,12 +21,17 @@ export function pairKey(tick: string, address: string): string {
   return `${tickKey(tick)}|${address}`;
 }
 
+/** Returns the key of a list, by the action that made it, and an address. */
+export function memberKey(root: number, address: string): string {
+  return `${root}|${address}`;
+}
+
 /** Returns the key of an address or ticker that may sleep. */
 export function sleeperKey(type: 'address' | 'tick', name: string): string {
   return type === 'address' ? `address|${name}` : `tick|${tickKey(name)}`;
 }
 
-/** Returns the two halves of a `pairKey`. A ticker holds no `|`. */
+/** Returns the two halves of a `pairKey` or `memberKey`. A ticker holds no `|`. */
 export function splitPair(key: string): [tick: string, address: string] {
   const at = key.indexOf('|');
   return [key.slice(0, at), key.slice(at + 1)];

@@ -5,7 +5,7 @@ import type { View } from './view.ts';
 
 /** Kinds that may be taken as absent: if such a fact is there, the action reads the same other facts or more. */
 const GUESSED: ReadonlySet<Kind> = new Set([
-  ...(['addressId', 'awaitedMatches', 'balance', 'gate', 'preferences', 'sleep'] as const)
+  ...(['addressId', 'awaitedMatches', 'balance', 'gate', 'member', 'preferences', 'sleep'] as const)
 ]);
 
 /** Most facts that one try collects. The rest is found after these are loaded. */

@@ -24,6 +24,7 @@ function decidingOf({ rows, editedLists }: ExecutedBlock): Deciding[] {
   const sources = new Map<number, number>();
   const roots = new Map<number, number>();
   const kept = new Set<number>();
+  const edited: (readonly [edit: number, item: number])[] = [];
   /** Votes of which each may have several rows. */
   const ballots = new Map<number, { readonly poll: number; readonly voter: number }>();
   const note = (kind: keyof typeof DECIDES, subject: number, action: number, other = 0) =>
@@ -34,6 +35,7 @@ function decidingOf({ rows, editedLists }: ExecutedBlock): Deciding[] {
     else if (table === 'list_items') kept.add(action);
     else if (columns['status_id'] !== VALID) continue;
     else if (table === 'lists' && columns['edit'] !== null) roots.set(action, Number(columns['list_action_index']));
+    else if (table === 'list_edits') edited.push([action, Number(columns['item_id'])]);
     else if (table === 'sleeps' && columns['type'] === 1) note('sleep', sources.get(action)!, action);
     else if (table === 'vote_delegations')
       note('voteDelegation', Number(columns['tick_id']), action, Number(columns['delegator_address_id']));
@@ -50,6 +52,7 @@ function decidingOf({ rows, editedLists }: ExecutedBlock): Deciding[] {
     note('ballotOfAny', poll, vote);
   }
   for (const edit of kept) if (roots.has(edit)) note('keptList', roots.get(edit)!, edit);
+  for (const [edit, item] of edited) if (roots.has(edit)) note('editedItem', roots.get(edit)!, edit, item);
   for (const [edit, root] of editedLists) note('editedList', root, edit);
   return found;
 }

@@ -20,7 +20,9 @@ export const DECIDES = {
   /** Valid VOTE in a poll, by the poll and the voter. */
   ballot: 7,
   /** Valid VOTE in a poll, by the poll. */
-  ballotOfAny: 8
+  ballotOfAny: 8,
+  /** Edit of a list that names an item, by the action that made the list and the id of the item. */
+  editedItem: 9
 } as const;
 
 /** Table of the actions that decide facts. `other` is the second subject; 0 for none. */
@@ -74,6 +76,13 @@ export const FILL_DECISIONS: readonly string[] = [
        FROM (${side('give', ['get', 'give'])} UNION ALL ${side('get', ['give', 'get'])}) u
        JOIN ${kind}s o ON o.action_index = u.trade WHERE u.used = 1 OR o.give_tick_id IS NULL`;
   })
+];
+
+/** Statements that fill in the edits of items from the rows of an earlier release. */
+export const FILL_EDITED_ITEMS: readonly string[] = [
+  'DELETE FROM deciding_actions WHERE kind = 9',
+  `INSERT INTO deciding_actions SELECT DISTINCT 9, r.list_action_index, e.item_id, r.action_index FROM lists r
+     JOIN list_edits e ON e.action_index = r.action_index WHERE r.status_id = 1 AND r.edit IS NOT NULL AND e.status_id = 1`
 ];
 
 /**

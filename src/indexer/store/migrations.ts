@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Connection, rows } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
-import { FILL_DECISIONS } from './decisions.ts';
+import { FILL_DECISIONS, FILL_EDITED_ITEMS } from './decisions.ts';
 import { FILE_MAPPINGS } from './file-mappings.ts';
 
 type Query = Pick<Connection, 'query'>;
@@ -67,6 +67,11 @@ export const MIGRATIONS: readonly Migration[] = [
     // Facts are read by keys of the actions that decide them.
     name: '2026-11-27-deciding-actions',
     statements: FILL_DECISIONS
+  },
+  {
+    // A member of a list is found by its edits alone.
+    name: '2026-11-28-edited-items',
+    statements: FILL_EDITED_ITEMS
   }
 ];
 

@@ -39,6 +39,7 @@ const KEYS_OF_READERS: Readonly<Record<string, readonly (readonly string[])[]>> 
     ['tick_id', 'action_index']
   ],
   destroys: [['tick_id', 'action_index']],
+  list_items: [['action_index', 'item_id']],
   markets: [['last_updated']],
   order_matches: [['give_tick_id', 'get_tick_id', 'status_id']],
   sleeps: [['tick_id', 'status_id']],

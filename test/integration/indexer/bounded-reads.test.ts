@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect, rows } from '../../../src/db/connection.ts';
+import { executeBlocks } from '../../../src/indexer/block/execute.ts';
 import type { FactKey } from '../../../src/indexer/state/facts.ts';
 import { View } from '../../../src/indexer/state/view.ts';
 import { factLoader } from '../../../src/indexer/store/facts/loader.ts';
@@ -24,7 +25,8 @@ const FIRST: readonly Text[] = [
   ['A', 'SLEEP|0|0'], // 8
   ['B', 'DISPENSER|0|BTC|TOKB|1|0|1|BTC|TOKA|1'], // 9
   ['A', 'VOTE|1|4|0'],
-  ['A', 'VOTE|3|TOKA|B']
+  ['A', 'VOTE|3|TOKA|B'],
+  ['A', 'LIST|0|2||B'] // 12
 ];
 
 /** Facts, and the texts of anybody that add rows which do not decide them. */
@@ -44,6 +46,15 @@ const CASES: readonly { readonly fact: FactKey; readonly texts: readonly Text[] 
       ['A', 'LIST|1|1|2||B'],
       ['A', 'LIST|1|9|2||B'],
       ['B', 'LIST|1|1|2||C']
+    ]
+  },
+  {
+    fact: { kind: 'member', key: '12|B' },
+    texts: [
+      ['A', 'LIST|1|1|12||C'],
+      ['A', 'LIST|1|2|12||C'],
+      ['B', 'LIST|0|2||B'],
+      ['B', 'LIST|1|1|12||B']
     ]
   },
   { fact: { kind: 'listRoot', key: '2' }, texts: [['A', 'LIST|1|1|2']] },
@@ -116,15 +127,18 @@ async function open() {
   return { database, store, add };
 }
 
+/** Returns how many rows MariaDB has read, or looked for, by a connection. */
+async function countRead(connection: Query): Promise<number> {
+  const found = await rows<{ Value: string }>(connection, `SHOW SESSION STATUS LIKE 'Handler\\_read\\_%'`);
+  return found.reduce((sum, { Value }) => sum + Number(Value), 0);
+}
+
 /** Returns how many rows MariaDB reads, or looks for, to load each fact. */
 async function rowsRead({ database, store }: Awaited<ReturnType<typeof open>>): Promise<number[]> {
   const tables = (await sql(database, 'SHOW TABLES')).map((row) => Object.values(row)[0]);
   await sql(database, `ANALYZE TABLE ${tables.join(', ')}`);
   const connection = await connect(database);
-  const count = async () => {
-    const found = await rows<{ Value: string }>(connection, `SHOW SESSION STATUS LIKE 'Handler\\_read\\_%'`);
-    return found.reduce((sum, { Value }) => sum + Number(Value), 0);
-  };
+  const count = () => countRead(connection);
   try {
     const read: number[] = [];
     for (const { fact } of CASES) {
@@ -168,6 +182,38 @@ test('long lists that one text names are read in parts, each by a statement of i
     roots.map(() => members)
   );
   assert.ok(Math.max(...lengths) <= 50_000, `${Math.max(...lengths)} rows by one statement`);
+});
+
+test('a SEND of a token whose lists have 100,000 members reads less than 100 rows', async () => {
+  const { store, database, add } = await open();
+  await add([...FIRST.slice(0, 2), ['A', 'LIST|0|2||C'], ['A', 'ISSUE|5|TOKA|2|3']]);
+  await add([['A', 'LIST|1|1|2||A']]);
+  await sql(
+    database,
+    `INSERT INTO index_addresses (id, address, block_index) SELECT 100 + seq, CONCAT('M', seq), 1 FROM seq_1_to_100000`,
+    `INSERT INTO list_items SELECT l.action_index, i.id FROM lists l JOIN index_addresses i ON i.id > 100`,
+    'ANALYZE TABLE list_items, list_edits, lists, deciding_actions, index_addresses'
+  );
+  const connection = await connect(database);
+  const view = new View({ isWhole: false });
+  view.hasAllOffers = true;
+  const load = factLoader([connection], view, { ids: store.tickers });
+  const first = await countRead(connection);
+  const before = await countRead(connection);
+  const send = async (to: string) => {
+    const transactions = [{ hash: '9'.padStart(64, '0'), source: 'A', fee: null, data: `SEND|0|TOKA|1|${to}` }];
+    const block = { height: 3, time: 1_800, hash: '3'.padStart(64, '0'), transactions };
+    const below = { hashes: undefined, times: [] };
+    const [executed] = await executeBlocks({ view, rules: TEST_RULES, load }, [block], below);
+    return executed!.rows.find(({ table }) => table === 'sends')?.columns['status_id'];
+  };
+  const status = await send('B');
+  const read = (await countRead(connection)) - before - (before - first); // a count reads rows too
+  const others = [await send('C'), await send('D')];
+  connection.destroy();
+  store.close();
+  assert.deepEqual([status, ...others], ['valid', ...others.map(() => 'invalid: DESTINATION (not authorized)')]);
+  assert.ok(read < 100, `${read} rows`);
 });
 
 test('rows that do not decide a fact are not read to load it, whoever adds how many', async () => {

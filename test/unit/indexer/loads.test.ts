@@ -6,6 +6,7 @@ import type { Rules } from '../../../src/indexer/profile/rules.ts';
 import { noLooks } from '../../../src/indexer/state/effects.ts';
 import { FactTable } from '../../../src/indexer/state/fact-table.ts';
 import type { FactKey, Kind } from '../../../src/indexer/state/facts.ts';
+import { splitPair } from '../../../src/indexer/state/keys.ts';
 import { Members } from '../../../src/indexer/state/members.ts';
 import { Scouting } from '../../../src/indexer/state/scouting.ts';
 import { COUNTED_BY, View } from '../../../src/indexer/state/view.ts';
@@ -32,6 +33,12 @@ function blockOf(ledger: MemoryLedger, texts: readonly (string | readonly [sourc
     return { hash: `${height} ${place}`, source, fee: null, data };
   });
   return { height, time: ledger.time, hash: String(height), transactions };
+}
+
+/** Returns whether a list has an address, by its `memberKey`. */
+function isMember({ view }: MemoryLedger, key: string): boolean {
+  const [root, address] = splitPair(key);
+  return view.get('list', root)?.members.has(address) ?? false;
 }
 
 /**
@@ -62,6 +69,7 @@ async function loadsOf(
       const counted = COUNTED.find((name) => COUNTED_BY[name] === kind);
       if (set) view.loadSet(set, key, ledger.view.get(set, key));
       else if (counted) view.loadCount(counted, key, ledger.view.get(counted, key).size);
+      else if (kind === 'member') view.load(kind, key, isMember(ledger, key));
       else if (kind === 'offer') view.loadOffer(key, ledger.view.get('offer', key) ?? undefined);
       else view.load(kind, key, ledger.view.get(kind, key));
     }
@@ -329,6 +337,29 @@ test('an ISSUE that is refused for its name or its source reads no member of the
   assert.ok(loaded.has('listRoot') && !loaded.has('list'), [...loaded.keys()].join());
   await loadsOf(ledger, blockOf(ledger, ['ISSUE|5|TOKA|2|3']), loaded);
   assert.ok(loaded.has('listHead') && !loaded.has('list'), 'the type of a list is known without its members');
+});
+
+test('a token with lists is moved without their other members, and a block of many moves loads those it asks for together', async () => {
+  const ledger = new MemoryLedger(100, RULES);
+  const members = repeat(MANY, (at) => `H${at}`);
+  ledger.run(blockOf(ledger, [`LIST|0|2||A|${members.join('|')}`]));
+  const allowed = ledger.lastAction;
+  ledger.run(blockOf(ledger, ['LIST|0|2||X', 'ISSUE|0|TOKC|0|0|0||100000']));
+  const blocked = allowed + 1;
+  ledger.run(blockOf(ledger, [`ISSUE|5|TOKC|${allowed}|${blocked}`]));
+  const loaded = new Map<Kind, number>();
+  const sends = (count: number) => [...members.slice(0, count), 'X', 'Y'].map((to) => `SEND|0|TOKC|1|${to}`);
+  const few = await loadsOf(ledger, blockOf(ledger, sends(FEW)), loaded);
+  const many = await loadsOf(ledger, blockOf(ledger, sends(MANY)), loaded);
+  assert.ok(many <= few + 2, `${few} loads for ${FEW} moves, ${many} for ${MANY}`);
+  assert.ok(loaded.has('member') && !loaded.has('list'), [...loaded.keys()].join());
+  const edited = ['SEND|0|TOKC|1|Y', `LIST|1|1|${allowed}||Y|X`, 'SEND|0|TOKC|1|Y', 'SEND|0|TOKC|1|X'];
+  await loadsOf(ledger, blockOf(ledger, [...edited, `LIST|1|2|${allowed}||Y`, 'SEND|0|TOKC|1|Y']));
+  const barred = 'invalid: DESTINATION (not authorized)';
+  assert.deepEqual(
+    ledger.blocks.at(-1)!.rows.flatMap(({ table, columns }) => (table === 'sends' ? [columns['status_id']] : [])),
+    [barred, 'valid', barred, barred]
+  );
 });
 
 test('a LIST that edits or gives away what others own reads no member of it', async () => {

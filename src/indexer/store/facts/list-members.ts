@@ -1,12 +1,13 @@
 import { rows } from '../../../db/connection.ts';
 import { pages } from '../../../db/pages.ts';
 import { REMOVE } from '../../actions/notes/list.ts';
-import { LIST_OF_TICKS, type List } from '../../state/facts.ts';
+import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List } from '../../state/facts.ts';
+import { splitPair } from '../../state/keys.ts';
 import { Members } from '../../state/members.ts';
-import { DECIDES } from '../decisions.ts';
+import { DECIDES, newestDeciding } from '../decisions.ts';
 import { VALID_STATUS } from '../valid-status.ts';
-import { pairsOf } from './addresses.ts';
-import type { Query } from './loading.ts';
+import { addressIds, pairsOf } from './addresses.ts';
+import type { Loading, Query } from './loading.ts';
 
 /** List whose members are read. */
 interface Kept {
@@ -64,6 +65,38 @@ export async function readMembers(
       }
     return { members: new Members(members), changes };
   };
+}
+
+/**
+ * Loads by `memberKey` whether lists of addresses have addresses: the newest edit that names one decides, or the members
+ * that were kept since. No other member is read, and no other edit.
+ */
+export async function loadMembers(keys: readonly string[], loading: Loading): Promise<void> {
+  const { connection, view } = loading;
+  const pairs = keys.map(splitPair);
+  const ids = await addressIds(loading, [...new Set(pairs.map(([, address]) => address))]);
+  const wanted = pairs.flatMap(([root, address], n) => {
+    const id = ids.get(address);
+    return id === undefined ? [] : [`(${n}, ${Number(root)}, ${id})`];
+  });
+  const found =
+    wanted.length === 0
+      ? []
+      : await rows<{ n: number; edit: string | null; isKept: number }>(
+          connection,
+          `WITH w (n, id, item) AS (VALUES ${wanted.join(', ')})
+           SELECT v.n, (SELECT e.edit FROM lists e WHERE e.action_index = v.edited AND v.edited > v.kept) AS edit,
+             EXISTS (SELECT 1 FROM list_items i FORCE INDEX (action_index_item_id)
+               WHERE i.action_index = v.kept AND i.item_id = v.item) AS isKept
+           FROM (SELECT w.n, w.item, COALESCE(${newestDeciding('keptList')}, w.id) AS kept,
+               ${newestDeciding('editedItem', 'w.id', 'w.item')} AS edited
+             FROM w STRAIGHT_JOIN lists l ON l.action_index = w.id WHERE l.type = '${LIST_OF_ADDRESSES}'
+             LIMIT ${wanted.length}) v` // the limit keeps MariaDB from reading both for each mention
+        );
+  const members = new Set(
+    found.flatMap(({ n, edit, isKept }) => ((edit === null ? isKept : edit !== REMOVE) ? [Number(n)] : []))
+  );
+  for (const [n, key] of keys.entries()) view.load('member', key, members.has(n));
 }
 
 /** Ids of items, by the action that wrote them. */

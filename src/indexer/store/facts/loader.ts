@@ -8,6 +8,7 @@ import { VALID_STATUS } from '../valid-status.ts';
 import { loadSleeps, readListHeads, readLists, readPast } from './actions.ts';
 import { addressIds, addressNames, loadFirstSellers, loadPreferences, loadServed } from './addresses.ts';
 import { readGates } from './gates.ts';
+import { loadMembers } from './list-members.ts';
 import type { Loader, Query, Tickers } from './loading.ts';
 import { loadAwaitedMatches, loadLiveOffers, readOffers } from './offers.ts';
 import { loadBallots, loadDelegators, loadVoteDelegates, readPolls, readVoters } from './polls.ts';
@@ -125,6 +126,7 @@ const LOADERS: Readonly<Record<Stored, Loader>> = {
     const heads = await readListHeads(connection, keys.map(Number));
     for (const key of keys) view.load('listHead', key, heads.get(Number(key)));
   },
+  member: loadMembers,
   sleep: loadSleeps,
   preferences: loadPreferences,
   past: async (keys, { connection, view }) => {

@@ -42,7 +42,14 @@ export async function* dumpTables(
 ): AsyncGenerator<[table: string, rows: string[]], undefined> {
   const connection = await connect(from);
   try {
-    for (const name of [...TABLES.keys(), 'chain_blocks', 'open_orders', 'deciding_actions', 'trade_rests']) {
+    for (const name of [
+      ...TABLES.keys(),
+      'chain_blocks',
+      'open_orders',
+      'deciding_actions',
+      'trade_rests',
+      'list_counts'
+    ]) {
       if (HISTORY.has(name)) continue;
       const found = await rows(connection, `SELECT ${columnsOf(name)} FROM ${name} t`);
       yield [name, found.map((row) => JSON.stringify(row)).sort()];

@@ -1,4 +1,4 @@
-import type { PriceRound } from '../state/facts.ts';
+import type { ListCount, PriceRound } from '../state/facts.ts';
 import type { TickSums } from '../state/movements.ts';
 import type { Output } from '../state/payment.ts';
 import type { Refusal, RowChange, TableRow } from '../state/rows.ts';
@@ -56,6 +56,14 @@ export interface TradeRest {
   readonly getLeft: bigint;
 }
 
+/** Numbers of a list as a block left them. */
+interface CountedList extends ListCount {
+  /** Action that made the list. */
+  readonly root: number;
+  /** Newest action of the block that made or edited it. */
+  readonly action: number;
+}
+
 /** Block after its actions. */
 export interface ExecutedBlock {
   readonly block: ChainBlock;
@@ -76,4 +84,6 @@ export interface ExecutedBlock {
   readonly editedLists: readonly (readonly [edit: number, root: number])[];
   /** Orders and swaps that its actions left less or more of, as the block left them. */
   readonly rests: readonly TradeRest[];
+  /** Lists that its actions made or edited. */
+  readonly listCounts: readonly CountedList[];
 }

@@ -21,7 +21,8 @@ import { dueReleases } from '../staking/release.ts';
 import type { Action } from '../state/action.ts';
 import { Effects, type Left } from '../state/effects.ts';
 import { FactKeys } from '../state/fact-keys.ts';
-import { type FactKey, Missing } from '../state/facts.ts';
+import type { FactTable } from '../state/fact-table.ts';
+import { type FactKey, type Kind, type ListCount, Missing } from '../state/facts.ts';
 import { memberKey, tickKey } from '../state/keys.ts';
 import { addSums, MOVEMENTS, type MovedSums } from '../state/movements.ts';
 import type { Refusal, RowChange, TableRow } from '../state/rows.ts';
@@ -98,6 +99,8 @@ export class BlockExecution {
   readonly #changed = new ChangedState();
   readonly #sums: MovedSums = new Map();
   readonly #changingEdits: (readonly [edit: number, root: number])[] = [];
+  /** Newest action of each list that the block made or edited, by the root of the list. */
+  readonly #countedLists = new Map<number, number>();
   readonly #rests = new Map<string, TradeRest>();
   /** Polls of the block's ballots. */
   readonly #voted = new Set<number>();
@@ -211,12 +214,13 @@ export class BlockExecution {
   /** Notes what an action decides about lists and trades. Call it before the view has its changes. */
   #noteDecisions({ changes }: Effects, action: number | undefined): void {
     for (const [edit, root] of changes.of('listRoot')) {
-      const list = String(root);
-      const [former, edited] = [this.#view.find('list', list), changes.get('list', list)];
+      if (root === null) continue;
+      this.#countedLists.set(root, Number(edit));
+      const [former, edited] = [this.#view, changes].map((each) => countIn(each, root));
       // An edit keeps all members below the height of LIMITS. Where none is left, it keeps nothing that tells of it.
-      const isEmptied = edited?.members.size === 0 && former?.members.size !== 0;
+      const isEmptied = edited?.size === 0 && former?.size !== 0;
       const isChanging = isEmptied || edited?.changes !== former?.changes;
-      if (root !== null && Number(edit) !== root && isChanging) this.#changingEdits.push([Number(edit), root]);
+      if (Number(edit) !== root && isChanging) this.#changingEdits.push([Number(edit), root]);
     }
     for (const [key, offer] of changes.of('offer')) {
       if ((offer?.kind !== 'order' && offer?.kind !== 'swap') || action === undefined) continue;
@@ -287,6 +291,7 @@ export class BlockExecution {
       sums: this.#sums,
       editedLists: this.#changingEdits,
       rests: [...this.#rests.values()],
+      listCounts: [...this.#countedLists].map(([root, action]) => ({ root, action, ...countIn(this.#view, root)! })),
       balances: this.#changed.balances(this.#view),
       hashes: {
         ledger: ledgerHash(this.#moved, position(previous?.ledger), this.#rules.roles),
@@ -395,6 +400,14 @@ export class BlockExecution {
     const payments = paymentsOf(readIndex(fields[0] ?? ''), paid, { ledger, limits: this.#limits });
     return payments.map((act) => ({ kind: 'system', act, txIndex }));
   }
+}
+
+/** Returns the numbers of a list that is in memory or was changed. */
+function countIn(state: Pick<View, 'find'> | FactTable, root: number): ListCount | undefined {
+  const find = <K extends Kind>(kind: K) =>
+    'find' in state ? state.find(kind, String(root)) : state.get(kind, String(root));
+  const list = find('list');
+  return list ? { size: list.members.size, changes: list.changes } : (find('listCount') ?? undefined);
 }
 
 /** Returns the facts that tell whether lists of a token, which is in memory, have addresses. */

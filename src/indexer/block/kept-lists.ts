@@ -26,29 +26,49 @@ export function keepLists(
   limits: Limits,
   room: { readonly units: number; readonly bytes: number }
 ): void {
-  const most = room.units * ROWS_PER_UNIT;
-  let paid = Math.max(limits.wholeList, room.bytes / BYTES_PER_MEMBER);
-  let kept = 0;
-  for (const [root, edit] of edited) {
-    const list = effects.get('list', String(root))!;
-    const { size } = list.members;
-    const isRenewed = list.changes >= size;
-    // An empty list has no rows: what changed since it was kept last stays counted, as a restart counts it.
-    const isDue = size > 0 && list.changes > 0 && (isRenewed || size <= Math.min(limits.wholeList, paid));
-    if (!isDue || kept + size > most || (kept > 0 && kept + size > limits.blockListRows)) continue;
-    kept += size;
-    if (!isRenewed) paid -= size;
+  const due = dueOf(edited, effects, limits, room);
+  effects.request(due.map(([root]) => ({ kind: 'list', key: String(root) }) as const));
+  const kept = due.map(([root, edit]) => ({ root, edit, list: effects.get('list', String(root))! }));
+  const ofTicks = ({ list }: { readonly list: List }) => list.type === LIST_OF_TICKS;
+  effects.requestTokens(kept.filter(ofTicks).flatMap(({ list }) => [...list.members]));
+  effects.request(
+    kept
+      .filter((each) => !ofTicks(each))
+      .flatMap(({ list }) => [...list.members].map((address) => ({ kind: 'addressId', key: address }) as const))
+  );
+  for (const { root, edit, list } of kept) {
     for (const id of idsOf(list, effects)) effects.rows.push(memberRow(edit, id));
     effects.set('list', String(root), { ...list, changes: 0 });
   }
 }
 
+/** Returns the lists that are kept, with their newest edits. No member is read. */
+function dueOf(
+  edited: ReadonlyMap<number, number>,
+  effects: Effects,
+  limits: Limits,
+  room: { readonly units: number; readonly bytes: number }
+): (readonly [root: number, edit: number])[] {
+  const due: (readonly [root: number, edit: number])[] = [];
+  const most = room.units * ROWS_PER_UNIT;
+  let paid = Math.max(limits.wholeList, room.bytes / BYTES_PER_MEMBER);
+  let kept = 0;
+  for (const [root, edit] of edited) {
+    const { size, changes } = effects.listCount(root);
+    const isRenewed = changes >= size;
+    // An empty list has no rows: what changed since it was kept last stays counted, as a restart counts it.
+    const isDue = size > 0 && changes > 0 && (isRenewed || size <= Math.min(limits.wholeList, paid));
+    if (!isDue || kept + size > most || (kept > 0 && kept + size > limits.blockListRows)) continue;
+    kept += size;
+    if (!isRenewed) paid -= size;
+    due.push([root, edit]);
+  }
+  return due;
+}
+
 function idsOf({ type, members }: List, effects: Effects): number[] {
   const items = [...members];
-  if (type === LIST_OF_TICKS) {
-    effects.requestTokens(items);
-    return items.map((item) => effects.get('token', tickKey(item))!.id);
-  }
-  effects.request(items.map((address) => ({ kind: 'addressId', key: address }) as const));
-  return items.map((address) => effects.get('addressId', address)!);
+  return type === LIST_OF_TICKS
+    ? items.map((item) => effects.get('token', tickKey(item))!.id)
+    : items.map((address) => effects.get('addressId', address)!);
 }

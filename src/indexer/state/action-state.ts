@@ -7,6 +7,7 @@ import {
   headOf,
   type Kind,
   type List,
+  type ListCount,
   type ListHead,
   type Preferences,
   type Reader
@@ -103,7 +104,7 @@ export class ActionState implements Reader {
   requestListHeads(indexes: readonly number[]): void {
     this.request(indexes.map((index) => ({ kind: 'listRoot', key: String(index) }) as const));
     const roots = indexes.flatMap((index) => this.listRoot(index) ?? []);
-    const unread = roots.filter((root) => !this.#knownList(root));
+    const unread = roots.filter((root) => !this.knownList(root));
     this.request(unread.map((root) => ({ kind: 'listHead', key: String(root) }) as const));
   }
 
@@ -226,12 +227,13 @@ export class ActionState implements Reader {
   /** Returns the head of a list; null for no list. Reads no member. @param actionIndex see `list` */
   listHead(actionIndex: number): ListHead | null {
     const root = this.listRoot(actionIndex);
-    const known = root === null ? null : this.#knownList(root);
+    const known = root === null ? null : this.knownList(root);
     if (known) return headOf(known);
     return root === null ? null : this.get('listHead', String(root));
   }
 
-  #knownList(root: number): List | null | undefined {
+  /** Returns a list that is in memory; undefined for any other. */
+  knownList(root: number): List | null | undefined {
     return this.changes.get('list', String(root)) ?? this.view.find('list', String(root));
   }
 
@@ -243,15 +245,30 @@ export class ActionState implements Reader {
   }
 
   /**
-   * Returns whether a list has an address. The other members are not read. @param actionIndex see `list`
+   * Returns whether a list has an item. The other members are not read. @param actionIndex see `list`
    *
-   * An edit brings the list into memory, where it stays for as long as facts of its members that were read before.
+   * A list that is in memory stays there for as long as facts of its members that were read before.
    */
-  isMember(actionIndex: number, address: string): boolean {
+  isMember(actionIndex: number, item: string): boolean {
     const root = this.listRoot(actionIndex);
     if (root === null) return false;
-    const known = this.#knownList(root);
-    return known === undefined ? this.get('member', memberKey(root, address)) : (known?.members.has(address) ?? false);
+    const known = this.knownList(root);
+    return known === undefined ? this.get('member', memberKey(root, item)) : (known?.members.has(item) ?? false);
+  }
+
+  /** Requests what `isMember` and `listCount` read. */
+  requestMembers(root: number, items: readonly string[]): void {
+    if (this.knownList(root) !== undefined) return;
+    this.request([
+      { kind: 'listCount', key: String(root) },
+      ...items.map((item) => ({ kind: 'member', key: memberKey(root, item) }) as const)
+    ]);
+  }
+
+  /** Returns the numbers of a list that is there. No member is read. @param root action that made it */
+  listCount(root: number): ListCount {
+    const known = this.knownList(root);
+    return known ? { size: known.members.size, changes: known.changes } : this.get('listCount', String(root))!;
   }
 
   isAsleep(type: 'address' | 'tick', name: string, height: number): boolean {

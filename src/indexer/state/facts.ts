@@ -19,6 +19,14 @@ export interface List {
   readonly changes: number;
 }
 
+/** Numbers of a list that an edit needs beside the items that it names. */
+export interface ListCount {
+  /** Number of members. */
+  readonly size: number;
+  /** @see List.changes */
+  readonly changes: number;
+}
+
 /** Items up to which a list is short. */
 export const SHORT_LIST = 2_000;
 
@@ -102,10 +110,12 @@ export interface Facts {
   /** Head of a list, likewise. Read it by `ActionState.listHead`. */
   listHead: ListHead | null;
   /**
-   * Whether a list of addresses has an address, by `memberKey`. It counts while the list is not in memory: read it by
+   * Whether a list has an item, by `memberKey`. It counts while the list is not in memory: read it by
    * `ActionState.isMember`.
    */
   member: boolean;
+  /** Numbers of a list, by the index of the action that made it. Read them by `ActionState.listCount`, likewise. */
+  listCount: ListCount | null;
   /** Block in which an address or token wakes, -1 for never; by `sleeperKey`. */
   sleep: number | null;
   /** Preferences, by address. */
@@ -185,6 +195,7 @@ export const ABSENT: Readonly<Facts> = {
   list: null,
   listHead: null,
   member: false,
+  listCount: null,
   sleep: null,
   preferences: null,
   minted: 0n,

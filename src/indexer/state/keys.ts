@@ -21,9 +21,9 @@ export function pairKey(tick: string, address: string): string {
   return `${tickKey(tick)}|${address}`;
 }
 
-/** Returns the key of a list, by the action that made it, and an address. */
-export function memberKey(root: number, address: string): string {
-  return `${root}|${address}`;
+/** Returns the key of a list, by the action that made it, and an item. */
+export function memberKey(root: number, item: string): string {
+  return `${root}|${item}`;
 }
 
 /** Returns the key of an address or ticker that may sleep. */

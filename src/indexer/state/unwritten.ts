@@ -1,6 +1,9 @@
 /** Sets whose members change with other facts. */
 export type SetKind = 'holders' | 'holdings' | 'owned' | 'voters' | 'delegators';
 
+/** Facts that changes of members make: sets, and lists that are not in memory. */
+type Grouping = SetKind | 'list';
+
 type Groups = Map<string, Set<string>>;
 
 /**
@@ -9,12 +12,12 @@ type Groups = Map<string, Set<string>>;
  * They are kept by their sets, so that loading one set costs nothing for what changed in others.
  */
 export class Unwritten {
-  #changed = new Map<SetKind, Groups>();
+  #changed = new Map<Grouping, Groups>();
   /** Changes before the last `turn`. */
-  #taken = new Map<SetKind, Groups>();
+  #taken = new Map<Grouping, Groups>();
 
   /** Notes that a member of a set changed. */
-  add(kind: SetKind, key: string, member: string): void {
+  add(kind: Grouping, key: string, member: string): void {
     const groups = this.#changed.get(kind) ?? new Map<string, Set<string>>();
     const members = groups.get(key) ?? new Set<string>();
     this.#changed.set(kind, groups);
@@ -23,7 +26,7 @@ export class Unwritten {
   }
 
   /** Returns the noted members of a set. */
-  of(kind: SetKind, key: string): ReadonlySet<string> {
+  of(kind: Grouping, key: string): ReadonlySet<string> {
     const [taken, changed] = [this.#taken, this.#changed].map((each) => each.get(kind)?.get(key) ?? NONE);
     return taken!.union(changed!);
   }

@@ -1,6 +1,6 @@
 import { FactTable } from './fact-table.ts';
-import { ABSENT, type FactKey, type Facts, headOf, type Kind, Missing, type Reader } from './facts.ts';
-import { pairKey, splitPair } from './keys.ts';
+import { ABSENT, type FactKey, type Facts, headOf, type Kind, type List, Missing, type Reader } from './facts.ts';
+import { memberKey, pairKey, splitPair } from './keys.ts';
 import { type Offer, respelled, type Spelling } from './offer.ts';
 import { OfferBook } from './offer-book.ts';
 import { PollBook } from './poll-book.ts';
@@ -142,6 +142,22 @@ export class View implements Reader {
     this.#facts.set(kind, key, loaded);
   }
 
+  /** Stores a list as the database has it, with the changes that are not yet written. */
+  loadList(root: string, written: List | undefined): void {
+    if (!written) {
+      this.load('list', root, written);
+      return;
+    }
+    const changed = [...this.#unwritten.of('list', root)];
+    const isIn = (item: string) => this.find('member', memberKey(Number(root), item));
+    const members = written.members
+      .with(changed.filter((item) => isIn(item) === true))
+      .without(changed.filter((item) => isIn(item) === false));
+    const owner = this.find('listHead', root)?.owner ?? written.owner;
+    const changes = this.find('listCount', root)?.changes ?? written.changes;
+    this.#facts.set('list', root, { ...written, owner, members, changes });
+  }
+
   /** Stores the size of a set as the database has it, less the members that may have changed since. */
   loadCount(kind: CountedSet, key: string, count: number): void {
     this.load(COUNTED_BY[kind], key, count - this.#unwritten.of(kind, key).size);
@@ -160,6 +176,7 @@ export class View implements Reader {
     // A head may stay in memory for longer than its list.
     for (const [root, list] of changes.of('list')) if (list) this.#facts.set('listHead', root, headOf(list));
     for (const [, offer] of changes.of('offer')) if (offer) this.#offerChanged(offer);
+    for (const key of changes.of('member').keys()) this.#unwritten.add('list', ...splitPair(key));
     for (const [, poll] of changes.of('poll')) if (poll) this.polls.put(poll);
     for (const set of ['voters', 'delegators'] as const)
       for (const [pair, value] of changes.of(DECIDED_BY[set])) this.#put(set, ...splitPair(pair), value !== null);

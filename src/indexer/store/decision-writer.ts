@@ -6,7 +6,7 @@ import { DECIDES } from './decisions.ts';
 import { tupleOf } from './row-encoder.ts';
 import { insert } from './row-writer.ts';
 
-/** Writes which actions of blocks decide facts, and what they left of trades. */
+/** Writes which actions of blocks decide facts, what they left of trades, and the numbers of lists. */
 export async function writeDecisions(to: Statements, executed: readonly ExecutedBlock[]): Promise<void> {
   const deciding = executed.flatMap(decidingOf);
   await insert(to, 'deciding_actions', ['kind', 'subject', 'other', 'action_index'], deciding.map(tupleOf));
@@ -14,6 +14,10 @@ export async function writeDecisions(to: Statements, executed: readonly Executed
     rests.map(({ trade, action, giveLeft, getLeft }) => [trade, action, formatAmount(giveLeft), formatAmount(getLeft)])
   );
   await insert(to, 'trade_rests', ['trade', 'action_index', 'give_left', 'get_left'], rests.map(tupleOf));
+  const counts = executed.flatMap(({ listCounts }) =>
+    listCounts.map(({ root, action, size, changes }) => [root, action, size, changes])
+  );
+  await insert(to, 'list_counts', ['list', 'action_index', 'members', 'changes'], counts.map(tupleOf));
 }
 
 type Deciding = readonly [kind: number, subject: number, other: number, action: number];

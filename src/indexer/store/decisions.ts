@@ -45,6 +45,19 @@ export const TRADE_RESTS = `CREATE TABLE IF NOT EXISTS trade_rests (
   KEY (action_index)
 ) ENGINE=InnoDB`;
 
+/**
+ * Table of the numbers of lists. The newest row of a list counts, unless a later edit changed members: a list without
+ * one that counts is read whole, once.
+ */
+export const LIST_COUNTS = `CREATE TABLE IF NOT EXISTS list_counts (
+  list BIGINT UNSIGNED NOT NULL,
+  action_index BIGINT UNSIGNED NOT NULL,
+  members BIGINT UNSIGNED NOT NULL,
+  changes BIGINT UNSIGNED NOT NULL,
+  PRIMARY KEY (list, action_index),
+  KEY (action_index)
+) ENGINE=InnoDB`;
+
 /** Statements that fill both tables from the rows of an earlier release. */
 export const FILL_DECISIONS: readonly string[] = [
   'DELETE FROM deciding_actions',

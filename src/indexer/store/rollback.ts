@@ -75,6 +75,7 @@ const BY_ACTION = [
     'address_preferences',
     'deciding_actions',
     'trade_rests',
+    'list_counts',
     'mints',
     'orders',
     'sends',

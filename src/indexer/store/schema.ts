@@ -7,7 +7,7 @@ import {
   type TableDefinition
 } from '../definitions/definition.ts';
 import { createStatement, keyClause } from '../definitions/statement.ts';
-import { DECIDING_ACTIONS, TRADE_RESTS } from './decisions.ts';
+import { DECIDING_ACTIONS, LIST_COUNTS, TRADE_RESTS } from './decisions.ts';
 import { LEDGER_BASE } from './ledger-base.ts';
 import { LOOKUP_TABLES } from './lookups.ts';
 import { reconcileColumns } from './reconcile.ts';
@@ -226,6 +226,7 @@ export async function createIndexerTables(connection: Pick<Connection, 'query'>)
   await connection.query(LEDGER_BASE);
   await connection.query(DECIDING_ACTIONS);
   await connection.query(TRADE_RESTS);
+  await connection.query(LIST_COUNTS);
   await reconcileColumns(connection, TABLES);
   for (const table of Object.keys(KEYS_OF_READERS)) await addMissingKeys(connection, table);
 }

@@ -184,7 +184,7 @@ test('long lists that one text names are read in parts, each by a statement of i
   assert.ok(Math.max(...lengths) <= 50_000, `${Math.max(...lengths)} rows by one statement`);
 });
 
-test('a SEND of a token whose lists have 100,000 members reads less than 100 rows', async () => {
+test('a SEND of a token whose lists have 100,000 members reads less than 100 rows, and so does an edit of one', async () => {
   const { store, database, add } = await open();
   await add([...FIRST.slice(0, 2), ['A', 'LIST|0|2||C'], ['A', 'ISSUE|5|TOKA|2|3']]);
   await add([['A', 'LIST|1|1|2||A']]);
@@ -192,6 +192,7 @@ test('a SEND of a token whose lists have 100,000 members reads less than 100 row
     database,
     `INSERT INTO index_addresses (id, address, block_index) SELECT 100 + seq, CONCAT('M', seq), 1 FROM seq_1_to_100000`,
     `INSERT INTO list_items SELECT l.action_index, i.id FROM lists l JOIN index_addresses i ON i.id > 100`,
+    'UPDATE list_counts SET members = members + 100000',
     'ANALYZE TABLE list_items, list_edits, lists, deciding_actions, index_addresses'
   );
   const connection = await connect(database);
@@ -210,10 +211,21 @@ test('a SEND of a token whose lists have 100,000 members reads less than 100 row
   const status = await send('B');
   const read = (await countRead(connection)) - before - (before - first); // a count reads rows too
   const others = [await send('C'), await send('D')];
+  const beforeEdit = await countRead(connection);
+  const data = 'LIST|1|1|2||D|M1';
+  const transactions = [{ hash: '9'.padStart(64, '0'), source: 'A', fee: null, data }];
+  const block = { height: 3, time: 1_800, hash: '3'.padStart(64, '0'), transactions };
+  const [edited] = await executeBlocks({ view, rules: TEST_RULES, load }, [block], { hashes: undefined, times: [] });
+  const readByEdit = (await countRead(connection)) - beforeEdit;
   connection.destroy();
   store.close();
   assert.deepEqual([status, ...others], ['valid', ...others.map(() => 'invalid: DESTINATION (not authorized)')]);
   assert.ok(read < 100, `${read} rows`);
+  assert.deepEqual(
+    edited!.editedLists.map(([, root]) => root),
+    [2]
+  );
+  assert.ok(readByEdit < 100, `${readByEdit} rows by an edit`);
 });
 
 test('rows that do not decide a fact are not read to load it, whoever adds how many', async () => {

@@ -5,7 +5,7 @@ import { ReferenceRun } from '../../../lab/reference/run.ts';
 import { addressesOf, signerOf } from '../../../lab/reference/texts.ts';
 import { connect } from '../../../src/db/connection.ts';
 import { ALL_KEYS } from '../../../src/indexer/staking/checks.ts';
-import { type FactKey, type Kind, type List, RECENT_ROUNDS } from '../../../src/indexer/state/facts.ts';
+import { type FactKey, type Kind, type List, type ListCount, RECENT_ROUNDS } from '../../../src/indexer/state/facts.ts';
 import { memberKey, splitPair, tickBeginning } from '../../../src/indexer/state/keys.ts';
 import { Members } from '../../../src/indexer/state/members.ts';
 import { COUNTED_BY, View } from '../../../src/indexer/state/view.ts';
@@ -95,6 +95,7 @@ function keysOf(memory: MemoryLedger): Readonly<Record<Kind, readonly string[]>>
     ...{ balance: pairs, minted: pairs, voteDelegate: pairs, holdings: more, owned: more, liveOffers: more },
     ...{
       list: roots,
+      listCount: roots,
       listHead: roots,
       member: addresses.flatMap((address) => roots.map((root) => memberKey(Number(root), address)))
     },
@@ -116,6 +117,10 @@ const INEXACT: ReadonlySet<Kind> = new Set(['offer', 'liveOffers', 'awaitedMatch
 /** Returns a fact of a kind in a form that compares, or nothing where memory and database may differ. */
 function comparable(view: View, kind: Kind, key: string): unknown {
   const value = view.get(kind, key);
+  if (kind === 'listCount') {
+    const list = view.find('list', key);
+    return list ? list.members.size : (value as ListCount | null)?.size;
+  }
   if (kind === 'member') {
     const [root, address] = splitPair(key);
     return view.find('list', root)?.members.has(address) ?? value;

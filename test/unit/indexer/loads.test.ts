@@ -5,7 +5,7 @@ import { executeBlocks } from '../../../src/indexer/block/execute.ts';
 import type { Rules } from '../../../src/indexer/profile/rules.ts';
 import { noLooks } from '../../../src/indexer/state/effects.ts';
 import { FactTable } from '../../../src/indexer/state/fact-table.ts';
-import type { FactKey, Kind } from '../../../src/indexer/state/facts.ts';
+import type { FactKey, Kind, ListCount } from '../../../src/indexer/state/facts.ts';
 import { splitPair } from '../../../src/indexer/state/keys.ts';
 import { Members } from '../../../src/indexer/state/members.ts';
 import { Scouting } from '../../../src/indexer/state/scouting.ts';
@@ -41,6 +41,12 @@ function isMember({ view }: MemoryLedger, key: string): boolean {
   return view.get('list', root)?.members.has(address) ?? false;
 }
 
+/** Returns the numbers of a list. */
+function countOf({ view }: MemoryLedger, root: string): ListCount | undefined {
+  const list = view.get('list', root);
+  return list ? { size: list.members.size, changes: list.changes } : undefined;
+}
+
 /**
  * Runs a block by a view that has nothing but the books of live offers and open polls in memory. @param loaded gets the
  * number of loaded facts of each kind @param areLoaded whether the offers are in memory as well @returns how often facts
@@ -69,6 +75,8 @@ async function loadsOf(
       const counted = COUNTED.find((name) => COUNTED_BY[name] === kind);
       if (set) view.loadSet(set, key, ledger.view.get(set, key));
       else if (counted) view.loadCount(counted, key, ledger.view.get(counted, key).size);
+      else if (kind === 'list') view.loadList(key, ledger.view.get('list', key) ?? undefined);
+      else if (kind === 'listCount') view.load(kind, key, countOf(ledger, key));
       else if (kind === 'member') view.load(kind, key, isMember(ledger, key));
       else if (kind === 'offer') view.loadOffer(key, ledger.view.get('offer', key) ?? undefined);
       else view.load(kind, key, ledger.view.get(kind, key));
@@ -360,6 +368,27 @@ test('a token with lists is moved without their other members, and a block of ma
     ledger.blocks.at(-1)!.rows.flatMap(({ table, columns }) => (table === 'sends' ? [columns['status_id']] : [])),
     [barred, 'valid', barred, barred]
   );
+});
+
+test('an edit of a list reads the items that it names alone, and whoever reads the list then has what edits changed', async () => {
+  const ledger = new MemoryLedger(100, RULES);
+  const members = repeat(3_000, (at) => `H${at}`); // too many to be kept with each edit
+  ledger.run(blockOf(ledger, [`LIST|0|2||A|${members.join('|')}`, 'ISSUE|0|TOKC|0|0|0||100000']));
+  const list = ledger.lastAction - 1;
+  const edits = [`LIST|1|1|${list}||Y|H1`, `LIST|1|2|${list}||H2|Z`, `LIST|3|${list}|B`];
+  const loaded = new Map<Kind, number>();
+  await loadsOf(ledger, blockOf(ledger, edits), loaded);
+  assert.deepEqual([loaded.has('list'), loaded.get('member')], [false, 4], [...loaded.keys()].join());
+  const byBoth = [['B', `LIST|1|2|${list}||Y|H3`] as const, ['B', `LIST|3|${list}|A`] as const];
+  await loadsOf(ledger, blockOf(ledger, [...byBoth, `LIST|1|1|${list}||W`, `AIRDROP|0|TOKC|1|${list}`]), loaded);
+  assert.ok(loaded.has('list'));
+  const credited = ledger.blocks.at(-1)!.rows.filter(({ table }) => table === 'credits').length;
+  assert.equal(credited, 3_000, 'A, the first 3,000 without H2 and H3, and W');
+  const { owner, changes } = ledger.view.get('list', String(list))!;
+  assert.deepEqual([owner, changes], ['A', 5]);
+  assert.deepEqual(ledger.blocks.at(-1)!.listCounts, [
+    { root: list, action: ledger.lastAction - 1, size: 3_000, changes: 5 }
+  ]);
 });
 
 test('a LIST that edits or gives away what others own reads no member of it', async () => {

@@ -4,25 +4,22 @@ import {
   LOOKS_OF_UNIT,
   MEMO_CHECKS,
   namedAddress,
-  once,
   orNull,
   ownAddress,
   partChecks,
   readIndex,
   sourceSleeps
 } from '../../rules/checks.ts';
-import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List, type ListHead } from '../../state/facts.ts';
-import { tickKey } from '../../state/keys.ts';
+import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type ListHead } from '../../state/facts.ts';
+import { memberKey, tickKey } from '../../state/keys.ts';
 import { Members } from '../../state/members.ts';
 import { memberRow } from '../../state/rows.ts';
 
 interface ListAction {
   readonly type: string;
   readonly edit: string;
-  /** List that is edited or given away, without its members; null when there is none. */
+  /** List that is edited or given away; null when there is none. */
   readonly known: { readonly root: number; readonly head: ListHead } | null;
-  /** Returns that list. Its members are read at the first call: others may name a list that is not theirs. */
-  readonly list: (step: Step) => List;
   readonly destination: string | null;
   readonly memo: string;
   readonly items: readonly string[];
@@ -54,7 +51,6 @@ function read(step: Step): ListAction[] {
       type: get('TYPE'),
       edit: get('EDIT'),
       known,
-      list: once(({ ledger }) => ledger.list(known!.root)!.list),
       destination: namedAddress(step, get('DESTINATION')),
       memo: get('MEMO'),
       items: head === undefined ? [] : [...new Set(fields.all.slice(head).filter((item) => item !== ''))]
@@ -84,10 +80,9 @@ function distinct(judged: readonly Judged[]): Judged[] {
   return judged.filter((one) => one.item === null || first.get(one.item) === one);
 }
 
-function writeItems({ known, list, type: typeText, edit, items }: ListAction, step: Step): void {
+function writeItems({ known, type: typeText, edit, items }: ListAction, step: Step): void {
   const { action, ledger } = step;
-  const before = known && list(step);
-  const type = before?.type ?? Number(typeText);
+  const type = known?.head.type ?? Number(typeText);
   const idOf = (item: string) =>
     type === LIST_OF_TICKS ? ledger.get('token', tickKey(item))!.id : ledger.memberId(item);
   if (type === LIST_OF_TICKS) ledger.requestTokens(items);
@@ -104,17 +99,36 @@ function writeItems({ known, list, type: typeText, edit, items }: ListAction, st
     if (item === null) ledger.record('list_items_invalid', row);
     else valid.add(item);
   }
+  const root = known?.root ?? action.index;
+  ledger.set('listRoot', String(action.index), root);
+  // The block keeps the members once after all its edits. Below the height of LIMITS each edit keeps them.
+  if (known && hasLimits(step)) {
+    editList(root, edit, valid, step);
+    return;
+  }
+  const before = known && ledger.list(root)!.list;
   const former = before?.members ?? new Members();
   const members = edit === REMOVE ? former.without(valid) : former.with(valid);
-  const root = known?.root ?? action.index;
-  // The block keeps the members once after all its edits. Below the height of LIMITS each edit keeps them.
-  const keeps = known === null || !hasLimits(step);
-  if (keeps && type === LIST_OF_TICKS) ledger.requestTokens([...members]);
-  if (keeps) for (const item of members) ledger.rows.push(memberRow(action.index, idOf(item)));
-  ledger.set('listRoot', String(action.index), root);
-  const changed = [...valid].filter((item) => former.has(item) === (edit === REMOVE)).length;
-  const changes = keeps ? 0 : (before?.changes ?? 0) + changed;
-  ledger.set('list', String(root), { type, owner: before?.owner ?? action.source, members, changes });
+  if (type === LIST_OF_TICKS) ledger.requestTokens([...members]);
+  for (const item of members) ledger.rows.push(memberRow(action.index, idOf(item)));
+  ledger.set('list', String(root), { type, owner: before?.owner ?? action.source, members, changes: 0 });
+}
+
+/** Adds items to a list, or removes them. No other member is read. */
+function editList(root: number, edit: string, items: ReadonlySet<string>, { ledger }: Step): void {
+  ledger.requestMembers(root, [...items]);
+  const isRemoval = edit === REMOVE;
+  const changed = [...items].filter((item) => ledger.isMember(root, item) === isRemoval);
+  const { size, changes: before } = ledger.listCount(root);
+  const changes = before + changed.length;
+  const known = ledger.knownList(root);
+  if (known) {
+    const members = isRemoval ? known.members.without(changed) : known.members.with(changed);
+    ledger.set('list', String(root), { ...known, members, changes });
+    return;
+  }
+  for (const item of changed) ledger.set('member', memberKey(root, item), !isRemoval);
+  ledger.set('listCount', String(root), { size: size + (isRemoval ? -1 : 1) * changed.length, changes });
 }
 
 function apply(leg: ListAction, step: Step): void {
@@ -129,16 +143,18 @@ function apply(leg: ListAction, step: Step): void {
     list_action_index: root,
     destination_id: leg.destination
   });
-  ledger.set('list', String(root), { ...leg.list(step), owner: leg.destination! });
+  const [owner, list] = [leg.destination!, ledger.knownList(root)];
+  if (list) ledger.set('list', String(root), { ...list, owner });
+  else ledger.set('listHead', String(root), { ...leg.known!.head, owner });
 }
 
 /**
- * Returns whether items that are added may make a list longer than any block may look at. Each action that names the
- * list would read all of it.
+ * Returns whether items that are added may make a list longer than any block may look at. An AIRDROP to the list would
+ * read all of it.
  */
-function isTooLong({ list, edit, items }: ListAction, step: Step): boolean {
-  const most = step.limits.blockUnits * LOOKS_OF_UNIT.recipients;
-  return edit === ADD && list(step).members.size + items.length > most;
+function isTooLong({ known, edit, items }: ListAction, { ledger, limits }: Step): boolean {
+  const most = limits.blockUnits * LOOKS_OF_UNIT.recipients;
+  return edit === ADD && ledger.listCount(known!.root).size + items.length > most;
 }
 
 /** Returns a check that concerns some formats only. */

@@ -2,7 +2,7 @@ import { rows } from '../../../db/connection.ts';
 import { pages } from '../../../db/pages.ts';
 import { type ActionTable, tablesOf } from '../../actions/handlers.ts';
 import { REFUSED_PREFIX } from '../../rules/action-definition.ts';
-import { type List, type ListHead, type PastAction, SHORT_LIST } from '../../state/facts.ts';
+import { type List, type ListCount, type ListHead, type PastAction, SHORT_LIST } from '../../state/facts.ts';
 import { splitPair } from '../../state/keys.ts';
 import { DECIDES, newestDeciding } from '../decisions.ts';
 import { readWhole } from '../read-decimal.ts';
@@ -29,8 +29,10 @@ interface Head {
 /** Reads the heads of lists, by the actions that made them. No item is read, only its place in the index. */
 export async function readListHeads(connection: Query, roots: readonly number[]): Promise<Map<number, ListHead>> {
   const heads = await readHeads(connection, roots);
-  const lengths = new Map<number, number>();
-  for (const page of pages(heads, HEADS_PER_STATEMENT))
+  const counts = await readCounts(connection, roots);
+  const lengths = new Map([...counts].map(([root, { size, changes }]) => [root, size + changes]));
+  const others = heads.filter(({ root }) => !counts.has(Number(root)));
+  for (const page of pages(others, HEADS_PER_STATEMENT))
     for (const { root, items } of await rows<Length>(connection, page.flatMap(itemsOf).join(' UNION ALL ')))
       lengths.set(Number(root), (lengths.get(Number(root)) ?? 0) + Number(items));
   return new Map(
@@ -66,6 +68,32 @@ export async function readLists(connection: Query, roots: readonly number[]): Pr
       lists.set(Number(root), { type, owner: owner ?? source, ...members(Number(root)) });
   }
   return lists;
+}
+
+/** Loads the numbers of lists. A list of an earlier release is read whole for them, until its next edit. */
+export async function loadListCounts(keys: readonly string[], { connection, view }: Loading): Promise<void> {
+  const roots = keys.map(Number);
+  const counts = await readCounts(connection, roots);
+  const others = roots.filter((root) => !counts.has(root));
+  const lists = others.length === 0 ? [] : await readLists(connection, others);
+  for (const [root, { members, changes }] of lists) counts.set(root, { size: members.size, changes });
+  for (const key of keys) view.load('listCount', key, counts.get(Number(key)));
+}
+
+/** Reads the numbers of lists that are known since their newest edits. */
+async function readCounts(connection: Query, roots: readonly number[]): Promise<Map<number, ListCount>> {
+  if (roots.length === 0) return new Map();
+  const found = await rows<Record<'root' | 'size' | 'changes', number>>(
+    connection,
+    `WITH w (id) AS (VALUES ${roots.map((root) => `(${root})`).join(', ')})
+     SELECT v.id AS root, c.members AS size, c.changes FROM
+       (SELECT w.id, (SELECT n.action_index FROM list_counts n WHERE n.list = w.id ORDER BY n.action_index DESC LIMIT 1) AS newest,
+          ${newestDeciding('editedList')} AS edited FROM w LIMIT ${roots.length}) v
+     STRAIGHT_JOIN list_counts c ON c.list = v.id AND c.action_index = v.newest WHERE v.newest >= COALESCE(v.edited, 0)`
+  );
+  return new Map(
+    found.map(({ root, size, changes }) => [Number(root), { size: Number(size), changes: Number(changes) }])
+  );
 }
 
 async function readHeads(connection: Query, roots: readonly number[]): Promise<Head[]> {

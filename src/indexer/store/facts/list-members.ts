@@ -1,8 +1,8 @@
 import { rows } from '../../../db/connection.ts';
 import { pages } from '../../../db/pages.ts';
 import { REMOVE } from '../../actions/notes/list.ts';
-import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List } from '../../state/facts.ts';
-import { splitPair } from '../../state/keys.ts';
+import { LIST_OF_TICKS, type List } from '../../state/facts.ts';
+import { splitPair, tickKey } from '../../state/keys.ts';
 import { Members } from '../../state/members.ts';
 import { DECIDES, newestDeciding } from '../decisions.ts';
 import { VALID_STATUS } from '../valid-status.ts';
@@ -19,6 +19,8 @@ interface Kept {
 
 /** Items that one statement reads, or those of one action. One text may name hundreds of long lists. */
 const ITEMS_PER_STATEMENT = 50_000;
+/** Id of the item that is looked for, by the type of the list. */
+const ITEM = `IF(l.type = ${LIST_OF_TICKS}, w.tick, w.address)`;
 /** Conditions of the items that count, by table. */
 const COUNTING = { list_items: 'TRUE', list_edits: `status_id = ${VALID_STATUS}` } as const;
 
@@ -68,29 +70,29 @@ export async function readMembers(
 }
 
 /**
- * Loads by `memberKey` whether lists of addresses have addresses: the newest edit that names one decides, or the members
- * that were kept since. No other member is read, and no other edit.
+ * Loads by `memberKey` whether lists have items: the newest edit that names one decides, or the members that were kept
+ * since. No other member is read, and no other edit.
  */
 export async function loadMembers(keys: readonly string[], loading: Loading): Promise<void> {
-  const { connection, view } = loading;
+  const { connection, view, tickers } = loading;
   const pairs = keys.map(splitPair);
-  const ids = await addressIds(loading, [...new Set(pairs.map(([, address]) => address))]);
-  const wanted = pairs.flatMap(([root, address], n) => {
-    const id = ids.get(address);
-    return id === undefined ? [] : [`(${n}, ${Number(root)}, ${id})`];
+  const ids = await addressIds(loading, [...new Set(pairs.map(([, item]) => item))]);
+  const wanted = pairs.flatMap(([root, item], n) => {
+    const [address, tick] = [ids.get(item) ?? null, tickers.ids.get(tickKey(item)) ?? null];
+    return address === null && tick === null ? [] : [`(${n}, ${Number(root)}, ${address}, ${tick})`];
   });
   const found =
     wanted.length === 0
       ? []
       : await rows<{ n: number; edit: string | null; isKept: number }>(
           connection,
-          `WITH w (n, id, item) AS (VALUES ${wanted.join(', ')})
+          `WITH w (n, id, address, tick) AS (VALUES ${wanted.join(', ')})
            SELECT v.n, (SELECT e.edit FROM lists e WHERE e.action_index = v.edited AND v.edited > v.kept) AS edit,
              EXISTS (SELECT 1 FROM list_items i FORCE INDEX (action_index_item_id)
                WHERE i.action_index = v.kept AND i.item_id = v.item) AS isKept
-           FROM (SELECT w.n, w.item, COALESCE(${newestDeciding('keptList')}, w.id) AS kept,
-               ${newestDeciding('editedItem', 'w.id', 'w.item')} AS edited
-             FROM w STRAIGHT_JOIN lists l ON l.action_index = w.id WHERE l.type = '${LIST_OF_ADDRESSES}'
+           FROM (SELECT w.n, ${ITEM} AS item, COALESCE(${newestDeciding('keptList')}, w.id) AS kept,
+               ${newestDeciding('editedItem', 'w.id', ITEM)} AS edited
+             FROM w STRAIGHT_JOIN lists l ON l.action_index = w.id
              LIMIT ${wanted.length}) v` // the limit keeps MariaDB from reading both for each mention
         );
   const members = new Set(

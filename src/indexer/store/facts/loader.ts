@@ -5,7 +5,7 @@ import type { FactKey, Kind } from '../../state/facts.ts';
 import { Members } from '../../state/members.ts';
 import type { View } from '../../state/view.ts';
 import { VALID_STATUS } from '../valid-status.ts';
-import { loadSleeps, readListHeads, readLists, readPast } from './actions.ts';
+import { loadListCounts, loadSleeps, readListHeads, readLists, readPast } from './actions.ts';
 import { addressIds, addressNames, loadFirstSellers, loadPreferences, loadServed } from './addresses.ts';
 import { readGates } from './gates.ts';
 import { loadMembers } from './list-members.ts';
@@ -120,13 +120,14 @@ const LOADERS: Readonly<Record<Stored, Loader>> = {
   },
   list: async (keys, { connection, view }) => {
     const lists = await readLists(connection, keys.map(Number));
-    for (const key of keys) view.load('list', key, lists.get(Number(key)));
+    for (const key of keys) view.loadList(key, lists.get(Number(key)));
   },
   listHead: async (keys, { connection, view }) => {
     const heads = await readListHeads(connection, keys.map(Number));
     for (const key of keys) view.load('listHead', key, heads.get(Number(key)));
   },
   member: loadMembers,
+  listCount: loadListCounts,
   sleep: loadSleeps,
   preferences: loadPreferences,
   past: async (keys, { connection, view }) => {

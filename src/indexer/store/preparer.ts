@@ -15,6 +15,7 @@ import { type Changed, View } from '../state/view.ts';
 import { ChangedOffers } from './changed-offers.ts';
 import { factLoader } from './facts/loader.ts';
 import { loadBooks, readTimes, restoreBooks } from './facts/offers.ts';
+import { readTickers } from './facts/tickers.ts';
 import { RowIds } from './row-ids.ts';
 import type { BalanceIds, BalanceRow, EndedBalance } from './row-writer.ts';
 import { checkChanges } from './sanity.ts';
@@ -95,13 +96,10 @@ export class Preparer {
     await this.#restartView(reader);
     this.#below = undefined;
     await this.#ids.restart(reader);
-    const tickers = await rows<{ id: number; tick: string }>(
-      reader,
-      'SELECT i.id, i.tick FROM tokens t JOIN index_tickers i ON i.id = t.tick_id'
-    );
+    const tickers = await readTickers(reader);
     // At once: trials read them in between.
     this.#tickers.clear();
-    for (const { id, tick } of tickers) this.#tickers.set(tickKey(tick), id);
+    for (const [key, id] of tickers) this.#tickers.set(key, id);
   }
 
   async #restartView(reader: Query): Promise<void> {

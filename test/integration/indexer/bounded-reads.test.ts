@@ -6,6 +6,7 @@ import type { FactKey } from '../../../src/indexer/state/facts.ts';
 import { View } from '../../../src/indexer/state/view.ts';
 import { factLoader } from '../../../src/indexer/store/facts/loader.ts';
 import type { Query } from '../../../src/indexer/store/facts/loading.ts';
+import { readTickers } from '../../../src/indexer/store/facts/tickers.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import { TEST_RULES } from '../../support/indexer-ledger.ts';
 import { createDatabase } from '../../support/mariadb.ts';
@@ -153,15 +154,8 @@ async function rowsRead({ database, store }: Awaited<ReturnType<typeof open>>): 
   }
 }
 
-test('long lists that one text names are read in parts, each by a statement of its own', async () => {
-  const { store, database, add } = await open();
-  await add(Array.from({ length: 3 }, () => ['A', 'LIST|0|2||A'] as const));
-  const members = 20_000;
-  await sql(
-    database,
-    `INSERT INTO index_addresses (id, address, block_index) SELECT seq, CONCAT('B', seq), 1 FROM seq_2_to_${members}`,
-    `INSERT INTO list_items SELECT l.action_index, i.id FROM lists l JOIN index_addresses i ON i.id > 1`
-  );
+/** Connects to a database. @returns a connection that counts the rows of each statement, and a function that ends it */
+async function countedRows(database: Awaited<ReturnType<typeof createDatabase>>) {
   const connection = await connect(database);
   const lengths: number[] = [];
   const counted: Query = {
@@ -171,17 +165,44 @@ test('long lists that one text names are read in parts, each by a statement of i
       return answer;
     }) as Query['query']
   };
+  return { counted, lengths, end: () => connection.destroy() };
+}
+
+test('long lists that one text names are read in parts, each by a statement of its own', async () => {
+  const { store, database, add } = await open();
+  await add(Array.from({ length: 3 }, () => ['A', 'LIST|0|2||A'] as const));
+  const members = 20_000;
+  await sql(
+    database,
+    `INSERT INTO index_addresses (id, address, block_index) SELECT seq, CONCAT('B', seq), 1 FROM seq_2_to_${members}`,
+    `INSERT INTO list_items SELECT l.action_index, i.id FROM lists l JOIN index_addresses i ON i.id > 1`
+  );
+  const { counted, lengths, end } = await countedRows(database);
   const view = new View({ isWhole: false });
   const roots = Array.from({ length: 3 }, (_, at) => String(at + 1));
   const load = factLoader([counted], view, { ids: store.tickers });
   await load(roots.map((key) => ({ kind: 'list', key }) as const));
-  connection.destroy();
+  end();
   store.close();
   assert.deepEqual(
     roots.map((root) => view.get('list', root)!.members.size),
     roots.map(() => members)
   );
   assert.ok(Math.max(...lengths) <= 50_000, `${Math.max(...lengths)} rows by one statement`);
+});
+
+test('the tickers of all tokens are read by pages', async () => {
+  const { store, database, add } = await open();
+  await add(['TOKA', 'TOKB', 'TOKC', 'TOKD', 'TOKE'].map((tick) => ['A', `ISSUE|0|${tick}`]));
+  const { counted, lengths, end } = await countedRows(database);
+  for (const perStatement of [2, 5, 6]) {
+    const tickers = await readTickers(counted, perStatement);
+    assert.deepEqual([...tickers].sort(), [...store.tickers].sort());
+  }
+  end();
+  store.close();
+  assert.equal(store.tickers.size, 5);
+  assert.deepEqual(lengths, [2, 2, 1, 5, 0, 5]);
 });
 
 test('a SEND of a token whose lists have 100,000 members reads less than 100 rows, and so does an edit of one', async () => {

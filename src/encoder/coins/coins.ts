@@ -58,7 +58,14 @@ export interface CoinTracker {
    * @param charge called for each page that is read
    * @throws {PlatformError} the codes of TRACKER_ERRORS
    */
-  readonly coins: (scriptHex: string, height: number, charge: Charge) => Promise<readonly ChainCoin[]>;
+  readonly coins: (scriptHex: string, height: number, charge: Charge) => Promise<TrackedCoins>;
+}
+
+/** Coins of a script, as one answer of a tracker tells them. */
+export interface TrackedCoins {
+  readonly coins: readonly ChainCoin[];
+  /** Whether coins of the mempool may be missing, because the tracker has not read all of it yet. */
+  readonly lacksMempool: boolean;
 }
 
 const OutputSchema = Type.Object({
@@ -70,8 +77,7 @@ const outputValidator = shapeOf(OutputSchema);
 const hexValidator = shapeOf(Type.String({ pattern: '^(?:[0-9a-f]{2})+$' }));
 
 /** Coins of a script, and the monotonic millisecond until which they serve although the chain has grown. */
-interface Known {
-  readonly coins: readonly ChainCoin[];
+interface Known extends TrackedCoins {
   readonly goodUntil: number;
 }
 
@@ -103,7 +109,7 @@ class Memory {
   });
   readonly scan: CoinScan;
   /** Asks of the tracker: each may have pages of coins in memory. */
-  readonly asks = new SharedTurns<readonly ChainCoin[]>(new Turns({ atOnce: ASKS_AT_ONCE }));
+  readonly asks = new SharedTurns<TrackedCoins>(new Turns({ atOnce: ASKS_AT_ONCE }));
 
   constructor(rpc: NodeRpc, { scanPatienceMs }: CoinRules) {
     this.scan = new CoinScan(rpc, scanPatienceMs);
@@ -142,6 +148,11 @@ export class NodeCoins {
    *   to read, and the codes of TRACKER_ERRORS
    */
   async ofScript(script: Uint8Array): Promise<readonly ChainCoin[]> {
+    return (await this.read(script)).coins;
+  }
+
+  /** Returns what `ofScript` does, and whether some may be missing. @throws {PlatformError} its errors */
+  async read(script: Uint8Array): Promise<TrackedCoins> {
     const key = Buffer.from(script).toString('hex');
     const { tracker } = this.#rules;
     const height = tracker ? readNodeHeight(await this.#rpc.call('getblockcount'), 'getblockcount') : 0;
@@ -157,9 +168,9 @@ export class NodeCoins {
         // Who waits for another's reading has a place of its own, or that of a crowd would count.
         return known.goodUntil === Number.POSITIVE_INFINITY ? this.#find(key, height) : known.read;
       };
-      const { coins } = await this.#asker.aside(() => this.#memory.scan.inTime(read(), tracker !== undefined));
-      this.#asker.charge({ rows: coins.length });
-      return coins;
+      const found = await this.#asker.aside(() => this.#memory.scan.inTime(read(), tracker !== undefined));
+      this.#asker.charge({ rows: found.coins.length });
+      return found;
     } finally {
       // The first caller pays for the scan of the whole set.
       if (!isKnown && !tracker) this.#asker.charge({ ms: performance.now() - began });
@@ -193,7 +204,7 @@ export class NodeCoins {
     if (!tracker) return await this.#scanned(key);
     const { address, charge } = this.#asker;
     const ask = () => tracker.coins(key, height, (cost) => charge(cost));
-    return { coins: await this.#memory.asks.take({ address }, `${key} ${height}`, ask, true), goodUntil: 0 };
+    return { ...(await this.#memory.asks.take({ address }, `${key} ${height}`, ask, true)), goodUntil: 0 };
   }
 
   /**
@@ -378,7 +389,8 @@ export class NodeCoins {
     const began = performance.now();
     const found = await this.#memory.scan.find(scriptHex, this.#asker.address);
     const now = performance.now();
-    return { coins: found.map((coin) => ({ ...coin, transaction: null })), goodUntil: 2 * now - began };
+    const coins = found.map((coin) => ({ ...coin, transaction: null }));
+    return { coins, lacksMempool: false, goodUntil: 2 * now - began };
   }
 
   async #batch(method: string, calls: readonly (readonly unknown[])[]): Promise<readonly unknown[]> {

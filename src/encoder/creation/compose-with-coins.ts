@@ -1,5 +1,5 @@
 import { virtualSize } from '../../coin/raw/transaction-form.ts';
-import { hasCode, PlatformError } from '../../errors.ts';
+import { type ErrorCode, hasCode, PlatformError } from '../../errors.ts';
 import { type NodeCoins, unusable } from '../coins/coins.ts';
 import type { Added } from '../coins/mempool-room.ts';
 import { keyOf, type Outpoint, type Reservations } from '../coins/reservations.ts';
@@ -33,13 +33,15 @@ interface Obstacle {
 
 /** Most attempts: another caller may spend the chosen coins meanwhile, and then others are chosen. */
 const TRIES = 5;
+const LACKS_MEMPOOL =
+  'the UTXO tracker has not read the whole mempool yet, so coins that no block has may be missing: ask again later';
 const TOO_LONG = `the transactions that its coins come from are longer than the ${MOST_PSBT_SOURCE_BYTES} bytes that fit a PSBT: spend fewer coins at once`;
 
 /**
  * Chooses and reserves coins, unless the caller named them, then checks at the node that they can be spent now.
  *
- * @throws {PlatformError} COINS_INSUFFICIENT, COIN_UNUSABLE, RESERVATIONS_FULL, and the errors of `NodeCoins`; then
- *   nothing stays reserved
+ * @throws {PlatformError} COINS_INSUFFICIENT, or TRACKER_NOT_READY where unconfirmed coins may be missing;
+ *   COIN_UNUSABLE, RESERVATIONS_FULL, and the errors of `NodeCoins`; then nothing stays reserved
  */
 export async function composeWithCoins(
   order: Order,
@@ -48,14 +50,18 @@ export async function composeWithCoins(
 ): Promise<Composed<SourcedCoin>> {
   const { places } = wanted;
   const { reservations, holder, request } = deps;
-  const candidates = await findCandidates(order.sender, wanted, deps);
+  const { coins: candidates, lacksMempool } = await findCandidates(order.sender, wanted, deps);
   const gone = new Map<string, Obstacle>();
   for (let left = TRIES; left > 0; left--) {
     const free = places.length > 0 ? candidates : takeFree(candidates, gone, deps);
-    const composed = composeOrSay(order, choices(free), () => [
-      ...tellReserved(places.length > 0 ? [] : candidates, deps),
-      ...tellGone(gone)
-    ]);
+    const composed = composeOrSay(order, choices(free), () => ({
+      code: lacksMempool ? 'TRACKER_NOT_READY' : 'COINS_INSUFFICIENT',
+      facts: [
+        ...(lacksMempool ? [LACKS_MEMPOOL] : []),
+        ...tellReserved(places.length > 0 ? [] : candidates, deps),
+        ...tellGone(gone)
+      ]
+    }));
     const chosen = composed.first.coins;
     // Coins that the caller named are not reserved: the caller shares them out.
     const reserved = places.length > 0 ? [] : chosen;
@@ -86,19 +92,20 @@ function choices(free: readonly SourcedCoin[]): readonly (readonly SourcedCoin[]
   return [free, largest].map((coins) => coins.slice(0, MAX_INPUTS));
 }
 
-/** Composes with the first list that suffices. @param tell adds facts to the reason when none does */
+/** Composes with the first list that suffices. @param tell the code of the error when none does, and facts for its reason */
 function composeOrSay(
   order: Order,
   [first = [], ...others]: readonly (readonly SourcedCoin[])[],
-  tell: () => readonly string[]
+  tell: () => { readonly code: ErrorCode; readonly facts: readonly string[] }
 ): Composed<SourcedCoin> {
   try {
     return compose(order, first);
   } catch (caught) {
     if (!hasCode(caught, 'COINS_INSUFFICIENT')) throw caught;
     if (others.length > 0) return composeOrSay(order, others, tell);
-    const reason = [String(caught.detail['reason']), ...tell()].join('; ');
-    throw new PlatformError('COINS_INSUFFICIENT', { ...caught.detail, reason }, { cause: caught });
+    const { code, facts } = tell();
+    const reason = [String(caught.detail['reason']), ...facts].join('; ');
+    throw new PlatformError(code, { ...caught.detail, reason }, { cause: caught });
   }
 }
 
@@ -128,10 +135,11 @@ async function findCandidates(
   { script }: Sender,
   { places, unconfirmed }: WantedCoins,
   { coins }: CoinDeps
-): Promise<readonly SourcedCoin[]> {
-  if (places.length > 0) return await coins.sourced(places, script);
-  const known = await coins.ofScript(script);
-  return unconfirmed ? known : known.filter(({ height }) => height !== null);
+): Promise<{ readonly coins: readonly SourcedCoin[]; readonly lacksMempool: boolean }> {
+  if (places.length > 0) return { coins: await coins.sourced(places, script), lacksMempool: false };
+  const known = await coins.read(script);
+  if (unconfirmed) return known;
+  return { coins: known.coins.filter(({ height }) => height !== null), lacksMempool: false };
 }
 
 /** Returns the candidates, those reserved for other callers last, without those reserved for this one. */

@@ -4,7 +4,7 @@ import { PlatformError } from '../../errors.ts';
 import { readBounded } from '../../wire/bounded.ts';
 import { shapeOf } from '../../wire/data/shape.ts';
 import { parseJson } from '../../wire/json.ts';
-import type { ChainCoin, Charge } from '../coins/coins.ts';
+import type { ChainCoin, Charge, TrackedCoins } from '../coins/coins.ts';
 import { keyOf } from '../coins/reservations.ts';
 import {
   findTrackerFault,
@@ -59,7 +59,7 @@ export async function readTrackedCoins(
   scriptHex: string,
   node: OwnNode,
   charge: Charge = () => undefined
-): Promise<readonly ChainCoin[]> {
+): Promise<TrackedCoins> {
   let coins = new Map<string, ChainCoin>();
   let seen = 0;
   let state: string | null | undefined;
@@ -88,7 +88,8 @@ export async function readTrackedCoins(
     seen += utxos.length;
     charge({ rows: utxos.length });
     if (coins.size > 4 * KEPT_COINS) coins = new Map(largest(coins).map((coin) => [keyOf(coin), coin]));
-    if (nextCursor === undefined) return largest(coins);
+    // The last page has the coins of the mempool.
+    if (nextCursor === undefined) return { coins: largest(coins), lacksMempool: sync.mempool_ready === false };
     if (seen >= MOST_COINS) {
       const reason = `the address has more than ${MOST_COINS} coins: name those to spend in utxos`;
       throw new PlatformError('COINS_INSUFFICIENT', { reason });

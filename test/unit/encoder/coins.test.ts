@@ -65,7 +65,7 @@ test('coins that a crowd asked for before are read at the place of whoever else 
   const tracker = {
     coins: async (scriptHex: string) => {
       await new Promise<void>((resolve) => readings.set(scriptHex, resolve));
-      return [];
+      return { coins: [], lacksMempool: false };
     }
   };
   const node = new NodeCoins({ call } as unknown as NodeRpc, { coinbaseMaturity: 100, tracker });

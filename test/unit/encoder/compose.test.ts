@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import { test } from 'node:test';
 import { p2tr } from '@scure/btc-signer/payment.js';
 import { chainNetwork } from '../../../src/coin/chains.ts';
+import type { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
 import { writeFrame } from '../../../src/coin/payload/payload.ts';
 import { hashId } from '../../../src/coin/raw/hash-id.ts';
 import { readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
@@ -10,7 +11,10 @@ import { longestVirtualSize, virtualSize, writeTransaction } from '../../../src/
 import { addressOf } from '../../../src/coin/script/address.ts';
 import { hash160, payTo, payToScript } from '../../../src/coin/script/pay-scripts.ts';
 import { writePush } from '../../../src/coin/script/script.ts';
+import { NodeCoins } from '../../../src/encoder/coins/coins.ts';
+import { Reservations } from '../../../src/encoder/coins/reservations.ts';
 import { firstSpent, MOST_PSBT_SOURCE_BYTES, revealSpent, tooLongForPsbt } from '../../../src/encoder/coins/spent.ts';
+import { composeWithCoins } from '../../../src/encoder/creation/compose-with-coins.ts';
 import { psbtPaying, selfCheck } from '../../../src/encoder/creation/self-check.ts';
 import { type Composed, compose, composeReveal, type Order } from '../../../src/encoder/transaction/compose.ts';
 import { dustAmount } from '../../../src/encoder/transaction/dust.ts';
@@ -243,6 +247,26 @@ test('COINS_INSUFFICIENT: says how much is missing', () => {
     code: 'COINS_INSUFFICIENT',
     message: /hold 200 satoshis .* [1-9]\d* more/
   });
+});
+
+test('TRACKER_NOT_READY: coins are missing while a tracker has not read the mempool, which may have them', async () => {
+  const [sender] = SENDERS as [Sender];
+  const order = orderOf({ encoding: 'OP_RETURN', frame: writeFrame('SEND|0|A|1'), sender });
+  const rpc = { call: async () => '100' } as unknown as NodeRpc;
+  const ask = async (lacksMempool: boolean, unconfirmed: boolean, amounts: readonly bigint[] = []) => {
+    const known = fund(sender, amounts).map((coin) => ({ ...coin, height: 1 }));
+    const coins = new NodeCoins(rpc, {
+      coinbaseMaturity: 100,
+      tracker: { coins: async () => ({ coins: known, lacksMempool }) }
+    });
+    const reservations = new Reservations({ ttlMs: 1_000, mostOfOne: 10, most: 10 });
+    return await composeWithCoins(order, { places: [], unconfirmed }, { coins, reservations, holder: 'a' });
+  };
+  const missing = { code: 'TRACKER_NOT_READY', message: /1 satoshis|no coin .* has not read the whole mempool yet/ };
+  await assert.rejects(ask(true, true), missing);
+  await assert.rejects(ask(true, true, [1n]), missing);
+  await assert.rejects(ask(true, false), { code: 'COINS_INSUFFICIENT' });
+  await assert.rejects(ask(false, true), { code: 'COINS_INSUFFICIENT' });
 });
 
 test('REQUEST_INVALID: an output below dust', () => {

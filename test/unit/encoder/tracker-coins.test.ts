@@ -47,15 +47,19 @@ async function failureFor(given: typeof answer, at = url): Promise<readonly [Err
 
 test('a tracker that has every block tells coins', async () => {
   answer = [200, page({})];
-  assert.deepEqual(await readTrackedCoins({ url }, '51', NODE), [
+  assert.deepEqual((await readTrackedCoins({ url }, '51', NODE)).coins, [
     { txid: COIN.txid, vout: 1, amount: 5n, transaction: null, height: 7 }
   ]);
+  for (const mempool_ready of [true, false]) {
+    answer = [200, page({ mempool_ready })];
+    assert.equal((await readTrackedCoins({ url }, '51', NODE)).lacksMempool, !mempool_ready);
+  }
 });
 
 test('a tracker with blocks that the node has got since its height was asked tells coins; with others it does not', async () => {
   const tracked = { committed_height: 14, committed_hash: HASH };
   answer = [200, page(tracked)];
-  assert.equal((await readTrackedCoins({ url }, '51', NODE)).length, 1);
+  assert.equal((await readTrackedCoins({ url }, '51', NODE)).coins.length, 1);
   const hashAt = async (height: number) => {
     if (height > NODE.height) throw new PlatformError('NODE_REFUSED', { reason: 'Block height out of range' });
     return HASH;
@@ -114,7 +118,7 @@ test('the largest coin is found whatever page it is on', async () => {
   const paged = createServer((_, response) => response.end(pages[asked++]));
   await new Promise<void>((resolve) => void paged.listen(0, '127.0.0.1', resolve));
   const at = `http://127.0.0.1:${(paged.address() as AddressInfo).port}`;
-  const coins = await readTrackedCoins({ url: at }, '51', NODE);
+  const { coins } = await readTrackedCoins({ url: at }, '51', NODE);
   paged.close();
   assert.deepEqual([asked, coins[0]!.amount], [12, 900n]);
   assert.ok(coins.length < 60_000, 'what no transaction takes is not kept');
@@ -184,7 +188,7 @@ test('pages of two states of the chain are not put together, and no coin is told
   const paged = createServer((_, response) => response.end(JSON.stringify(pages[asked++])));
   await new Promise<void>((resolve) => void paged.listen(0, '127.0.0.1', resolve));
   const node = { height: 9, hashAt: async () => pages[asked - 1]!.sync.committed_hash };
-  const coins = await readTrackedCoins(
+  const { coins } = await readTrackedCoins(
     { url: `http://127.0.0.1:${(paged.address() as AddressInfo).port}` },
     '51',
     node

@@ -28,10 +28,10 @@ export const GIVEN_TXID = Type.String({ pattern: HASH_PATTERN });
 /** The position of an output. */
 export const VOUT = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 });
 /** An amount in satoshis, as number or text. */
-export const SATOSHIS = Type.Union([
-  Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
-  Type.String({ pattern: '^[0-9]{1,19}$' })
-]);
+export const SATOSHIS = Type.Union(
+  [Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), Type.String({ pattern: '^[0-9]{1,19}$' })],
+  { description: 'satoshis as a whole number' }
+);
 /** An address of any form; `addressScript` decides whether it is valid. */
 export const ADDRESS = Type.String({ minLength: 1, maxLength: 130 });
 /** Hex of a transaction, at most 500,000 bytes. */
@@ -43,10 +43,13 @@ const GivenCoinSchema = Type.Object({ txid: GIVEN_TXID, vout: VOUT });
 const PaidSchema = Type.Object({ address: ADDRESS, value: SATOSHIS });
 const QuotedSchema = Type.Object({ address: ADDRESS, amount: SATOSHIS });
 /** A fee rate in satoshis per 1000 virtual bytes, which may be a fraction. */
-export const RATE = Type.Union([
-  Type.Number({ exclusiveMinimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
-  Type.String({ pattern: '^[0-9]{1,16}(?:\\.[0-9]{1,16})?$' })
-]);
+export const RATE = Type.Union(
+  [
+    Type.Number({ exclusiveMinimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+    Type.String({ pattern: '^[0-9]{1,16}(?:\\.[0-9]{1,16})?$' })
+  ],
+  { description: 'satoshis per 1000 virtual bytes' }
+);
 
 /** Sequence of an input that is replaceable and has no relative lock. @see BIP 125 */
 export const REPLACEABLE = 0xfffffffd;
@@ -102,7 +105,7 @@ export const CreateParams = Type.Object({
     Type.Union(
       [Type.Integer({ minimum: 0, maximum: MAX_DUST }), Type.String({ pattern: '^(?:[0-9]{1,7}|10000000)$' })],
       {
-        description: 'least satoshis of each output'
+        description: `least satoshis of each output, at most ${MAX_DUST}`
       }
     )
   ),

@@ -87,10 +87,11 @@ async function run(
   const written = isObject(given) ? withoutNulls(given, method.nullable) : given;
   const isValid = (value: unknown) => method.validator?.Check(value) !== false;
   const params = isValid(written) ? written : readPlainly(written, method.params);
-  const [fault] = isValid(params) ? [] : method.validator!.Errors(params);
+  const faults = isValid(params) ? [] : method.validator!.Errors(params);
+  const [fault] = faults;
   if (fault) {
     const at = fault.instancePath.slice(0, 200);
-    const reason = reasonOf(fault);
+    const reason = reasonOf(fault, faults, method.params);
     const data = { code: 'REQUEST_INVALID', reason, at };
     return { status: 200, reply: failure(id, 'INVALID_PARAMS', `params${at} ${reason}`, data) };
   }
@@ -122,10 +123,34 @@ function withoutNulls(params: Record<string, unknown>, nullable: ReadonlySet<str
   return Object.fromEntries(Object.entries(params).filter(([name, value]) => value !== null || nullable.has(name)));
 }
 
-/** Returns the reason of a schema fault. */
-function reasonOf(fault: TLocalizedValidationError): string {
+/**
+ * Returns the reason of a schema fault: the words that are allowed, and what a value of several types stands for.
+ *
+ * @param faults all of the value, of which it is the first
+ */
+function reasonOf(
+  fault: TLocalizedValidationError,
+  faults: readonly TLocalizedValidationError[],
+  schema: TObject | undefined
+): string {
   if (fault.keyword === 'boolean') return 'is unknown here: correct its name or leave it out';
-  return fault.keyword === 'enum' ? `must be one of ${fault.params.allowedValues.join(', ')}` : fault.message;
+  if (fault.keyword === 'enum') return `must be one of ${fault.params.allowedValues.join(', ')}`;
+  const [parent, choice] = fault.schemaPath.split('/anyOf/');
+  if (choice === undefined) return fault.message;
+  const words = faults.flatMap((other) => {
+    const isWord = other.keyword === 'const' && other.schemaPath.startsWith(`${parent}/anyOf/`);
+    return isWord ? [String(other.params.allowedValue)] : [];
+  });
+  if (fault.keyword === 'const') return `must be one of ${words.join(', ')}`;
+  const described = schema && schemaAt(schema, parent!).description;
+  return typeof described === 'string' ? `${fault.message}: ${described}` : fault.message;
+}
+
+/** Returns the part of a schema that a path such as `#/properties/fee` names; an empty one where there is none. */
+function schemaAt(schema: object, path: string): Readonly<Record<string, unknown>> {
+  const steps = path.split('/').slice(1);
+  const found = steps.reduce<unknown>((part, step) => (isObject(part) ? part[step] : undefined), schema);
+  return isObject(found) ? found : {};
 }
 
 /** Does a part of the work when it is the turn of its caller. */

@@ -199,8 +199,15 @@ const invalid: readonly (readonly [title: string, params: object, reason: RegExp
   ['half of a surrogate pair', { data: 'SEND|\ud800' }, /surrogate/],
   ['an unknown action', { data: 'STEAL|0' }, /no known action: "STEAL\|0"/],
   ['an output below dust', { customOutputs: [{ address: 'self', value: 2_939 }] }, /dust/],
-  ['a fraction of a satoshi', { fee: 1_000.5 }, /./],
-  ['no rate', { feePerKb: 'fast' }, /./],
+  ['a fraction of a satoshi', { fee: 1_000.5 }, /satoshis as a whole number$/],
+  ['satoshis that look like coins', { fee: '300.0' }, /satoshis as a whole number$/],
+  ['a fee in coins', { feeQuote: { address: 'self', amount: '0.001' } }, /satoshis as a whole number$/],
+  [
+    'an encoding in small letters',
+    { encoding: 'op_return' },
+    /must be one of AUTO, OP_RETURN, TAPROOT, P2WSH, P2SH, MULTISIGN$/
+  ],
+  ['no rate', { feePerKb: 'fast' }, /satoshis per 1000 virtual bytes$/],
   ['negative satoshis', { fee: -1 }, /./],
   ['a rate of nothing, as a text', { feePerKb: '0.0' }, /feePerKb must be more than 0/],
   ['a payment that nobody could ever spend', { customOutputs: [{ address: NO_KEY, value: 50_000 }] }, /no key of secp/],

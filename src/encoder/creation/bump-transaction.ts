@@ -18,7 +18,7 @@ import { shapeOf } from '../../wire/data/shape.ts';
 import { keyOf } from '../coins/reservations.ts';
 import { firstSpent, type SourcedCoin } from '../coins/spent.ts';
 import { dustFee, freeAmount } from '../transaction/dust.ts';
-import { type Settled, settle } from '../transaction/select-coins.ts';
+import { amountsOf, type Settled, settle } from '../transaction/select-coins.ts';
 import { readSender, type Sender } from '../transaction/sender.ts';
 import { readTransactionHex } from '../transaction/transaction-hex.ts';
 import { takeFree, tellReserved } from './compose-with-coins.ts';
@@ -189,11 +189,13 @@ async function addCoins(
   // Without coins that make a change, what is left over goes to the miner.
   if (!settled?.isExact && alone) return { settled: alone, coins: [], sender: null };
   if (!settled) {
-    const reserved = tellReserved(candidates, { reservations, holder });
-    const reason = [`neither the change nor further coins of ${address} pay for the higher fee`, ...reserved].join(
-      '; '
-    );
-    throw new PlatformError('COINS_INSUFFICIENT', { reason });
+    const { reserved, facts } = tellReserved(candidates, { reservations, holder });
+    const available = taken.reduce((sum, { amount }) => sum + amount, total);
+    const more = taken.map(({ txid, vout }) => ({ txid, vout, sequence: REPLACEABLE, unlock: sender.unlock }));
+    const needed = fee({ inputs: [...replaced.inputs, ...more], outputs: kept });
+    const amounts = amountsOf({ available, outputs: paid, fee: needed });
+    const subject = `neither the change nor further coins of ${address} pay for the higher fee: ${amounts.required} satoshis are needed, and its inputs and ${taken.length} further coins hold ${available}`;
+    throw new PlatformError('COINS_INSUFFICIENT', { ...amounts, reserved, reason: [subject, ...facts].join('; ') });
   }
   reservations.take(taken, holder, request.request_id);
   try {

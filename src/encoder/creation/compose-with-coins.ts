@@ -54,14 +54,14 @@ export async function composeWithCoins(
   const gone = new Map<string, Obstacle>();
   for (let left = TRIES; left > 0; left--) {
     const free = places.length > 0 ? candidates : takeFree(candidates, gone, deps);
-    const composed = composeOrSay(order, choices(free), () => ({
-      code: lacksMempool ? 'TRACKER_NOT_READY' : 'COINS_INSUFFICIENT',
-      facts: [
-        ...(lacksMempool ? [LACKS_MEMPOOL] : []),
-        ...tellReserved(places.length > 0 ? [] : candidates, deps),
-        ...tellGone(gone)
-      ]
-    }));
+    const composed = composeOrSay(order, choices(free), () => {
+      const { reserved, facts } = tellReserved(places.length > 0 ? [] : candidates, deps);
+      return {
+        code: lacksMempool ? 'TRACKER_NOT_READY' : 'COINS_INSUFFICIENT',
+        reserved,
+        facts: [...(lacksMempool ? [LACKS_MEMPOOL] : []), ...facts, ...tellGone(gone)]
+      };
+    });
     const chosen = composed.first.coins;
     // Coins that the caller named are not reserved: the caller shares them out.
     const reserved = places.length > 0 ? [] : chosen;
@@ -92,20 +92,20 @@ function choices(free: readonly SourcedCoin[]): readonly (readonly SourcedCoin[]
   return [free, largest].map((coins) => coins.slice(0, MAX_INPUTS));
 }
 
-/** Composes with the first list that suffices. @param tell the code of the error when none does, and facts for its reason */
+/** Composes with the first list that suffices. @param tell the code of the error when none does, and what it tells beside */
 function composeOrSay(
   order: Order,
   [first = [], ...others]: readonly (readonly SourcedCoin[])[],
-  tell: () => { readonly code: ErrorCode; readonly facts: readonly string[] }
+  tell: () => { readonly code: ErrorCode } & Reserved
 ): Composed<SourcedCoin> {
   try {
     return compose(order, first);
   } catch (caught) {
     if (!hasCode(caught, 'COINS_INSUFFICIENT')) throw caught;
     if (others.length > 0) return composeOrSay(order, others, tell);
-    const { code, facts } = tell();
+    const { code, facts, reserved } = tell();
     const reason = [String(caught.detail['reason']), ...facts].join('; ');
-    throw new PlatformError(code, { ...caught.detail, reason }, { cause: caught });
+    throw new PlatformError(code, { ...caught.detail, reserved, reason }, { cause: caught });
   }
 }
 
@@ -115,20 +115,29 @@ function tellGone(gone: ReadonlyMap<string, Obstacle>): readonly string[] {
   return last ? [`left out: ${keyOf(last.coin)}: ${last.reason}`] : [];
 }
 
-/** Returns how many of the coins the holder has reserved, and until when; nothing where it has none. */
+/** Coins that a caller's own reservations keep from it. */
+interface Reserved {
+  /** Satoshis. */
+  readonly reserved: number;
+  /** Texts for the reason of an error. */
+  readonly facts: readonly string[];
+}
+
+/** Returns how many of the coins the holder has reserved, and until when. */
 export function tellReserved(
   coins: readonly SourcedCoin[],
   { reservations, holder }: Pick<CoinDeps, 'reservations' | 'holder'>
-): readonly string[] {
+): Reserved {
   const reserved = coins.flatMap(({ amount, ...coin }) => {
     const leftMs = reservations.leftMs(coin, holder);
     return leftMs === undefined ? [] : [{ amount, leftMs }];
   });
-  if (reserved.length === 0) return [];
+  if (reserved.length === 0) return { reserved: 0, facts: [] };
   const total = reserved.reduce((sum, { amount }) => sum + amount, 0n);
   const firstMs = reserved.reduce((least, { leftMs }) => Math.min(least, leftMs), Number.POSITIVE_INFINITY);
   const until = `the first of them for ${Math.ceil(firstMs / 1000)} s more`;
-  return [`reserved for earlier calls: ${reserved.length} of its coins, ${total} satoshis, ${until}`];
+  const fact = `reserved for earlier calls: ${reserved.length} of its coins, ${total} satoshis, ${until}`;
+  return { reserved: Number(total), facts: [fact] };
 }
 
 async function findCandidates(

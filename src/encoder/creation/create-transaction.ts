@@ -38,6 +38,7 @@ import {
   readFeeLimit,
   readOutputs,
   readPlaces,
+  readQuote,
   unknownParams
 } from './request.ts';
 import { type ActionContent, psbtPaying, selfCheck } from './self-check.ts';
@@ -253,7 +254,7 @@ function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePoli
   const sender: Sender = readSender(request.pubkey, request.compressedPubKey, network);
   const nextHeight = policy.height + 1;
   const isEnvelopeActive = nextHeight >= activationHeight(profile, network, 'TAPROOT_ENVELOPE');
-  const { feeQuote, customOutputs = [], options = {} } = request;
+  const { customOutputs = [], options = {} } = request;
   const changeScript = request.change === undefined ? sender.script : paidScript(request.change, network);
   const bounds = { mostRate: mostFeeRate, softDust: network.softDust };
   const usualDust = freeAmount(changeScript, { ...network, floor: dustFloor });
@@ -262,7 +263,7 @@ function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePoli
     magic,
     sender,
     outputs: readOutputs(customOutputs, network),
-    feeOutputs: readOutputs(feeQuote ? [{ address: feeQuote.address, value: feeQuote.amount }] : [], network),
+    feeOutputs: readQuote(request, network),
     changeScript,
     fee: readFee(request, policy, bounds),
     leastFee: request.fee === undefined && request.feePerKb === undefined ? leastFee(policy, bounds) : undefined,

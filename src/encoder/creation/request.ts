@@ -41,7 +41,10 @@ export const TRANSACTION_HEX = Type.String({ minLength: 2, maxLength: 1_000_000 
 const GivenCoinSchema = Type.Object({ txid: GIVEN_TXID, vout: VOUT });
 /** Payments. Other fields are told in a warning. */
 const PaidSchema = Type.Object({ address: ADDRESS, value: SATOSHIS });
-const QuotedSchema = Type.Object({ address: ADDRESS, amount: SATOSHIS });
+const QuotedSchema = Type.Object({
+  address: Type.Optional(Type.String({ maxLength: 130, description: 'absent or empty only where amount is 0' })),
+  amount: SATOSHIS
+});
 /** A fee rate in satoshis per 1000 virtual bytes, which may be a fraction. */
 export const RATE = Type.Union(
   [
@@ -176,6 +179,14 @@ export function readAction({
   } catch (caught) {
     throw invalid((caught as Error).message); // the length, which is the only thing wrong with it
   }
+}
+
+/** Returns the output that pays the protocol's fee; none where nothing is to be paid. @throws {PlatformError} REQUEST_INVALID */
+export function readQuote({ feeQuote }: Pick<CreateRequest, 'feeQuote'>, network: ChainNetwork): readonly FormOutput[] {
+  if (!feeQuote || BigInt(feeQuote.amount) === 0n) return [];
+  const { address = '', amount } = feeQuote;
+  if (address === '') throw invalid(`feeQuote asks for ${amount} satoshis, and names no address to pay them to`);
+  return readOutputs([{ address, value: amount }], network);
 }
 
 /** Converts addresses and amounts to outputs. @throws {PlatformError} REQUEST_INVALID */

@@ -87,11 +87,12 @@ export function selectCoins<C extends Coin>(coins: readonly C[], payment: Paymen
   if (leftOver) return leftOver;
   const fee = payment.fee({ inputs, outputs });
   const missing = paid + fee - total;
-  const reason = `the coins of the address hold ${total} satoshis that can be spent now; ${missing} more are needed`;
+  const reason = `the coins of the address hold ${total} satoshis that can be spent now; ${paid + fee} are needed, ${missing} more`;
   throw new PlatformError('COINS_INSUFFICIENT', { reason, ...amountsOf({ available: total, outputs: paid, fee }) });
 }
 
-function amountsOf({ available, outputs, fee }: Readonly<Record<'available' | 'outputs' | 'fee', bigint>>) {
+/** Returns what an error tells of coins that do not suffice, in satoshis. */
+export function amountsOf({ available, outputs, fee }: Readonly<Record<'available' | 'outputs' | 'fee', bigint>>) {
   return { required: Number(outputs + fee), available: Number(available), outputs: Number(outputs), fee: Number(fee) };
 }
 

@@ -23,6 +23,7 @@ export interface OperationalData {
   readonly available?: number;
   readonly outputs?: number;
   readonly fee?: number;
+  readonly reserved?: number;
 }
 
 export interface Failure {

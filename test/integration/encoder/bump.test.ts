@@ -130,6 +130,23 @@ test('bump_tx: the change pays first; further coins are reserved for the caller,
   );
 });
 
+test('bump_tx: COINS_INSUFFICIENT tells what is needed, available and reserved', async () => {
+  const account = accounts[0]!;
+  const all = { address: accounts[1]!.address, value: 19_990_000 };
+  const hex = await say(account, requestOf(account, { data: SHORT, customOutputs: [all], unconfirmed: false }));
+  const { address } = account;
+  const coins = await encoder.call<readonly { txid: string; vout: number; value: string }[]>('get_utxos', { address });
+  encoder.reservations.take(coins, '127.0.0.1', 'all of them');
+  const { error } = await encoder.ask('bump_tx', { tx_hex: hex, feePerKb: 100_000 });
+  encoder.reservations.release(coins, '127.0.0.1');
+  const { required, available, outputs, fee, reserved } = error!.data as Record<string, number>;
+  assert.deepEqual([required, outputs], [outputs! + fee!, 19_990_000]);
+  assert.ok(available! >= 20_000_000 && available! < required!, 'its own input, and what is not reserved');
+  const held = coins.reduce((sum, { value }) => sum + Number(value), 0);
+  assert.ok(reserved! > 0 && reserved! <= held && fee! > 10_000, JSON.stringify(error));
+  for (const amount of [required, available, reserved]) assert.match(error!.message, new RegExp(`\\b${amount}\\b`));
+});
+
 test('bump_tx: coins that strangers reserved, and outputs beside one that it spends, pay for it too', async () => {
   const account = accounts[1]!;
   const customOutputs = [8_000_000, 9_900_000].map((value) => ({ address: account.address, value }));

@@ -161,7 +161,10 @@ test('calls at once share no coin; when all are handed out, COINS_INSUFFICIENT; 
     new Set(['-32010 COINS_INSUFFICIENT'])
   );
   assert.equal(encoder.reservations.count - before, COINS);
-  for (const { message } of refused) {
+  for (const { message, data } of refused) {
+    const amounts = data as Record<string, number>;
+    const { available, required, outputs, fee } = amounts;
+    assert.deepEqual([available, amounts['reserved'], required], [0, COINS * 20_000_000, outputs! + fee!]);
     assert.match(message, /no coin that can be spent now; [1-9]\d+ satoshis are needed/);
     const reserved = `reserved for earlier calls: ${COINS} of its coins, ${COINS * 20_000_000} satoshis`;
     assert.match(message, new RegExp(`${reserved}, the first of them for \\d+ s more`));
@@ -259,6 +262,15 @@ test('null and an empty list are what is absent; numbers may be texts; other par
     [Number(least.fee) >= least.vsize, least.warnings?.map(({ code }) => code)],
     [true, ['FEE_RATE_RAISED']]
   );
+});
+
+test('a feeQuote of nothing is none, with an address or without; any other needs an address', async () => {
+  const { fee } = await create({ feePerKb: 2_000 });
+  for (const feeQuote of [{ amount: 0 }, { address: '', amount: '0' }, { address: accounts[0]!.address, amount: 0 }]) {
+    const made = await create({ feePerKb: 2_000, feeQuote });
+    assert.equal(made.fee, fee);
+  }
+  await assert.rejects(create({ feeQuote: { amount: 5_000 } }), /names no address to pay them to/);
 });
 
 test('a request without data pays customOutputs, and says nothing', async () => {

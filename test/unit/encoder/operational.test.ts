@@ -4,7 +4,14 @@ import { operationalData } from '../../../src/encoder/operational.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import { failureOf } from '../../../src/service/rpc/replies.ts';
 
-const funds = (available: number) => ({ reason: 'too few', required: 700, available, outputs: 546, fee: 154 });
+const funds = (available: number) => ({
+  reason: 'too few',
+  required: 700,
+  available,
+  outputs: 546,
+  fee: 154,
+  reserved: 9
+});
 
 test('-32010: the words and amounts that clients in use read of what keeps a transaction from being built', () => {
   const told = (error: PlatformError) => failureOf(1, error, operationalData).error;

@@ -50,8 +50,8 @@ const work: ChainWork<BlockChanges, TrackerStore> = new ChainWork({
   needsIndex: false,
   feed,
   take: async (store, from, tip, signal) => {
-    await store.prepare(tip);
-    return (await feed.take(from, tip, {}, signal)).blocks;
+    const last = await store.prepare(tip);
+    return (await feed.take(from, last, {}, signal)).blocks;
   },
   openStore: () =>
     openTrackerStore(data.coordinates, {

@@ -117,11 +117,17 @@ export class TrackerStore implements BlockStore<BlockChanges> {
 
   /**
    * Must run before blocks are written: in an empty database, begins a first sync of all blocks that no reorg will
-   * reach. @param tip height of the node's tip
+   * reach.
+   *
+   * @param tip height of the node's tip
+   * @returns last block that may be written next: what a first sync gathers has no undo data
    */
-  async prepare(tip: number): Promise<void> {
-    if (this.#hasCoins || this.#firstSync) return;
-    const lastBlock = this.#undoFrom(tip) - 1;
+  async prepare(tip: number): Promise<number> {
+    if (!this.#hasCoins && !this.#firstSync) await this.#begin(this.#undoFrom(tip) - 1);
+    return Math.min(tip, this.gathersTo ?? tip);
+  }
+
+  async #begin(lastBlock: number): Promise<void> {
     if (lastBlock > 0) {
       this.#firstSync = await FirstSync.begin(this.#deps, lastBlock);
     } else {

@@ -78,6 +78,12 @@ test('the unspent outputs are those that the node counts and finds at twenty hei
   await again.stop();
   assert.equal(Math.max(...again.groups), 200, 'blocks of one transaction');
   assert.ok(again.states.includes('parsing.loading'), 'an empty database begins with a first sync');
+  const [undo] = await query(fresh, 'SELECT MIN(block_index) AS first FROM made');
+  assert.equal(
+    undo?.['first'],
+    (await coin.node.height()) - 326,
+    'what a rollback needs, of all blocks that it may reach'
+  );
   const later = startTracker(database, coin.node);
   await later.reach(await tipHash());
   await later.stop();

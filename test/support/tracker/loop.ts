@@ -34,8 +34,7 @@ export function startTracker(database: DatabaseCoordinates, { url, user, passwor
     needsIndex: false,
     feed,
     take: async (store, from, tip, signal) => {
-      await store.prepare(tip);
-      const { blocks } = await feed.take(from, tip, {}, signal);
+      const { blocks } = await feed.take(from, await store.prepare(tip), {}, signal);
       groups.push(blocks.length);
       return blocks;
     },

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
+import { filesOf, REST_FILES } from '../scripts/testing/tiers.ts';
+import { otherFiles } from '../scripts/testing/unit.ts';
 
 /** Every room that stands lower in the list. */
 const BELOW = 'everything below';
@@ -626,4 +628,18 @@ test('each planted fault still fits the lines that it changes', () => {
     });
   });
   assert.deepEqual(unfit, []);
+});
+
+test('every file that npm test leaves out is there, and each room of tests has files that it runs', () => {
+  const all = otherFiles();
+  assert.deepEqual(
+    Array.from(REST_FILES).filter((file) => !all.includes(file)),
+    []
+  );
+  const roomsOf = (files: readonly string[]) => new Set(files.map((file) => posix.dirname(file)));
+  const quick = roomsOf(filesOf('quick', all));
+  assert.deepEqual(
+    Array.from(roomsOf(all)).filter((room) => !quick.has(room)),
+    []
+  );
 });

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { bundleFiles } from './bundles.ts';
 import type { FileResult } from './files-reporter.ts';
 import { type RunTests, withTestDatabase } from './test-run.ts';
+import { filesOf, type Tier } from './tiers.ts';
 import { otherFiles, runUnit } from './unit.ts';
 
 /** Limit for one process of tests: the longest file takes three minutes. */
@@ -18,17 +19,21 @@ const FILES_REPORTER = fileURLToPath(new URL('files-reporter.ts', import.meta.ur
 /** Longest files that a whole run names at its end. */
 const LONGEST = 20;
 
-/** Files of long searches: each has a short form in a file of the same name without `.slow`. */
-const SLOW = '.slow.test.ts';
+/** Name of each tier in what a run prints first. */
+const NAMES: Readonly<Record<Tier, string>> = {
+  quick: 'npm test: all unit tests, and tests with real parts of each room',
+  rest: 'npm run test:rest: all tests that npm test leaves out, but the long searches',
+  all: 'npm run test:all: all tests, with the long searches'
+};
 
-const isAll = process.argv.includes('--all');
+const tier: Tier = process.argv.includes('--all') ? 'all' : process.argv.includes('--rest') ? 'rest' : 'quick';
 /** Runs the given files many in one process, whatever their rooms. */
 const isTogether = process.argv.includes('--together');
-const given = process.argv.slice(2).filter((arg) => arg !== '--all' && arg !== '--together');
+const given = process.argv.slice(2).filter((arg) => !['--all', '--rest', '--together'].includes(arg));
 const isWhole = given.every((arg) => arg.startsWith('-'));
 
 process.exitCode = await withTestDatabase(async (run, workplace) =>
-  isWhole ? await runAll(run, workplace) : await runGiven(run, workplace)
+  isWhole ? await runTier(run, workplace) : await runGiven(run, workplace)
 );
 
 async function runGiven(run: RunTests, workplace: string): Promise<number> {
@@ -39,8 +44,8 @@ async function runGiven(run: RunTests, workplace: string): Promise<number> {
   return (await run([BUNDLE_TIMEOUT, ...options, ...bundles])).code;
 }
 
-/** Runs all tests, units first, then searches their records for secrets. */
-async function runAll(run: RunTests, workplace: string): Promise<number> {
+/** Runs the tests of a tier, units first, then searches their records for secrets. */
+async function runTier(run: RunTests, workplace: string): Promise<number> {
   // Beside what the processes print: a record is a link to it.
   const records = mkdtempSync(join(workplace, 'records-'));
   const printed = join(records, 'tests.log');
@@ -48,17 +53,9 @@ async function runAll(run: RunTests, workplace: string): Promise<number> {
   const showing = ['--test-reporter=spec', '--test-reporter-destination=stdout'];
   const results = join(workplace, 'files.json');
   const summing = [`--test-reporter=${FILES_REPORTER}`, `--test-reporter-destination=${results}`];
-  const found = otherFiles();
-  const wanted = isAll ? found : found.filter((file) => !file.endsWith(SLOW));
-  const left = found.length - wanted.length;
-  for (const file of found.filter((each) => each.endsWith(SLOW)))
-    if (!found.includes(file.replace(SLOW, '.test.ts'))) throw new Error(`${file} has no short form beside it`);
-  console.log(
-    left === 0
-      ? 'all tests, with the long searches'
-      : `all tests but ${left} long searches, which npm run test:all adds`
-  );
-  const unitCode = runUnit(true);
+  const wanted = filesOf(tier, otherFiles());
+  console.log(NAMES[tier]);
+  const unitCode = tier === 'rest' ? 0 : runUnit(true);
   // A pattern of names would not match the tests that stand for files.
   const files = given.length === 0 ? bundleFiles(wanted, mkdtempSync(join(workplace, 'bundles-'))) : wanted;
   let { code } = await run([BUNDLE_TIMEOUT, ...showing, ...recording, ...summing, ...given, ...files], { records });

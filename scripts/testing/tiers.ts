@@ -1,0 +1,102 @@
+/** Ending of a long search: each has a short form in a file of the same name without `.slow`. */
+const SLOW = '.slow.test.ts';
+
+/**
+ * Files that `npm run test:rest` runs, by directory: second forms of what others show, kill loops, crowds, and what waits for real time.
+ * All others are `npm test`, which takes eight minutes on two quiet cores: all rules of the house, all unit tests, and tests with real
+ * parts of each room, from raw input to last effect.
+ */
+const REST: Readonly<Record<string, readonly string[]>> = {
+  'test/e2e': [
+    'adoption',
+    'away',
+    'bad-input',
+    'binary',
+    'binlog',
+    'comparison-beside-blocks',
+    'console',
+    'devnet',
+    'digest',
+    'doubted-replica',
+    'far-behind',
+    'hostile',
+    'hub-federation',
+    'hub-only',
+    'left-out-tables',
+    'new-service',
+    'node-tables',
+    'operations',
+    'overview',
+    'partial-replica',
+    'replication-decoder',
+    'replication-indexer',
+    'schema-changes',
+    'settled',
+    'shrunk-chain',
+    'stand-in-client',
+    'stand-in-quorum',
+    'stand-in-server',
+    'state-directories',
+    'torture',
+    'unknown-changes',
+    'up',
+    'value-matrix'
+  ],
+  'test/fault': [
+    'chain-kill',
+    'chaos',
+    'digest-crowd',
+    'hostile-floods',
+    'hostile-requests',
+    'hostile-since',
+    'hostile-stream',
+    'mariadb-restart',
+    'replica-bootstrap',
+    'replica-kill',
+    'replica-statements',
+    'start-of-many'
+  ],
+  'test/integration/actors/replica': ['checkpoints', 'digest-quorum', 'service', 'source-quorum'],
+  'test/integration/actors/source': ['broadcast', 'continuity', 'digest', 'faults', 'resume', 'roots', 'transparency'],
+  'test/integration/chain': ['node-behind', 'node-fit'],
+  'test/integration/cli': ['hub-settings', 'telemetry'],
+  'test/integration/decoder': ['forged-reveals', 'raw-blocks', 'replica', 'service'],
+  'test/integration/encoder': ['bitcoin', 'tracked'],
+  'test/integration/explorer': ['heavy-questions', 'openapi', 'other-network', 'service'],
+  'test/integration': ['grants'],
+  'test/integration/hub': ['faults', 'federation-hubs', 'memory', 'oracle', 'pushes', 'stream', 'telemetry'],
+  'test/integration/indexer': [
+    'column-limits',
+    'large-rollback',
+    'markets',
+    'paths',
+    'pushes',
+    'retraction',
+    'roots',
+    'sanity-time',
+    'service',
+    'trial-agrees'
+  ],
+  'test/integration/replication/source': ['binlog-changes', 'database-mark', 'late-changes', 'late-commits'],
+  'test/integration/sync/relay': ['service'],
+  'test/integration/sync/routes': ['snapshot-builds'],
+  'test/integration/tracker': ['extension-block', 'halt', 'quiescence'],
+  'test/property': ['longest-rows']
+};
+
+/** Part of the tests that a run is of. */
+export type Tier = 'quick' | 'rest' | 'all';
+
+/** Files of `npm run test:rest`. */
+export const REST_FILES: ReadonlySet<string> = new Set(
+  Object.entries(REST).flatMap(([directory, names]) => names.map((name) => `${directory}/${name}.test.ts`))
+);
+
+/** Returns the files of a tier: of `all` with the long searches. @throws {Error} for a long search without its short form */
+export function filesOf(tier: Tier, files: readonly string[]): readonly string[] {
+  for (const file of files.filter((each) => each.endsWith(SLOW)))
+    if (!files.includes(file.replace(SLOW, '.test.ts'))) throw new Error(`${file} has no short form beside it`);
+  if (tier === 'all') return files;
+  const short = files.filter((file) => !file.endsWith(SLOW));
+  return short.filter((file) => REST_FILES.has(file) === (tier === 'rest'));
+}

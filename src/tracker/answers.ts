@@ -1,3 +1,4 @@
+import type { BlockRef } from '../chain/work.ts';
 import { EXTENSION_MATURITY } from '../coin/raw/raw-transaction.ts';
 import { PlatformError } from '../errors.ts';
 import { scriptHashOf } from './coins/changes.ts';
@@ -6,6 +7,7 @@ import type { CoinView } from './coins/coin-reader.ts';
 import { ReadAhead } from './coins/read-ahead.ts';
 import { OUTPOINT_BYTES } from './coins/records.ts';
 import { type MempoolCoins, type MempoolOverlay, nameOf, outpointOf, type PendingCoin } from './mempool-coins.ts';
+import { atBlock, type SyncStatus } from './report.ts';
 import type { TrackerStore } from './store.ts';
 
 /** A request for a page of a script's coins. */
@@ -15,7 +17,7 @@ export interface CoinsQuestion {
   readonly limit: number;
   /** Cursor of the page before; null for the first page. */
   readonly after: string | null;
-  /** State of the tracker as JSON, which is appended to the coins. */
+  /** State of the tracker as JSON, which is appended to the coins, with the block of their snapshot. */
   readonly sync: string;
 }
 
@@ -31,6 +33,8 @@ export interface BalanceAnswer {
   readonly pendingCoins: number;
   /** Height of the first block that paid; null when none did. */
   readonly firstHeight: number | null;
+  /** Newest block of the snapshot; null when there is none. */
+  readonly newest: BlockRef | null;
 }
 
 /** Sources of the answers. */
@@ -48,6 +52,8 @@ interface Page {
   readonly json: CoinJson;
   /** Cursor behind the last coin; null on the last page. */
   readonly next: string | null;
+  /** Newest block of the snapshot that the coins are from; null when there is none. */
+  readonly newest: BlockRef | null;
 }
 
 /** Answers questions about scripts from stored coins and the mempool. */
@@ -73,11 +79,11 @@ export class TrackerAnswers {
       throw new PlatformError('REQUEST_INVALID', { reason: 'after must be the nextCursor of the page before' });
     const most = Math.min(limit, mostOfPage(scriptHex));
     const nameAt = (cursor: string | null) => `${scriptHex} ${most} ${cursor}`;
-    const { json, next } =
+    const { json, next, newest } =
       (await this.#readAhead.take(nameAt(after), this.#version)) ?? (await this.#page(scriptHex, most, after));
     if (next !== null && after !== null)
       this.#readAhead.read(nameAt(next), this.#version, () => this.#page(scriptHex, most, next));
-    return json.finish(`]${next === null ? '' : `,"nextCursor":"${next}"`},"sync":${sync}}`);
+    return json.finish(`]${next === null ? '' : `,"nextCursor":"${next}"`},"sync":${syncText(sync, newest)}}`);
   }
 
   async #page(scriptHex: string, most: number, after: string | null): Promise<Page> {
@@ -85,28 +91,23 @@ export class TrackerAnswers {
     const scriptHash = scriptHashOf(Buffer.from(scriptHex, 'hex'));
     const json = new CoinJson('{"utxos":[', scriptHex, most);
     const last = Buffer.alloc(OUTPOINT_BYTES);
-    let [tip, count] = [-1, 0];
+    let count = 0;
     const overlay = mempool.overlay(scriptHash);
     return await this.#opened.coins.look(async (coins) => {
-      await coins.page(
-        { scriptHash, after: Buffer.from(after ?? '', 'hex'), limit: most },
-        {
-          tip: (height) => {
-            tip = height;
-          },
-          coin: (at, value, height, maturity) => {
-            count++;
-            if (count === most) value.bytes.copy(last, 0, at, at + OUTPOINT_BYTES);
-            if (!overlay.spendsAny || !overlay.spends(value.bytes.subarray(at, at + OUTPOINT_BYTES)))
-              json.add(at, value, height, tip - height + 1, maturity > EXTENSION_MATURITY);
-          }
-        }
-      );
-      if (count === most) return { json, next: last.toString('hex') };
+      const newest = await coins.newest();
+      const tip = newest?.height ?? -1;
+      const place = { scriptHash, after: Buffer.from(after ?? '', 'hex'), limit: most };
+      await coins.page(place, (at, value, height, maturity) => {
+        count++;
+        if (count === most) value.bytes.copy(last, 0, at, at + OUTPOINT_BYTES);
+        if (!overlay.spendsAny || !overlay.spends(value.bytes.subarray(at, at + OUTPOINT_BYTES)))
+          json.add(at, value, height, tip - height + 1, maturity > EXTENSION_MATURITY);
+      });
+      if (count === most) return { json, next: last.toString('hex'), newest };
       const room = mostOfPage(scriptHex) - count;
       for (const { outpoint, value } of largest(await unstored(overlay, coins), room))
         json.add(0, coinBytes(outpoint, value), null, 0);
-      return { json, next: null };
+      return { json, next: null, newest };
     });
   }
 
@@ -121,13 +122,15 @@ export class TrackerAnswers {
       const { confirmed, received, coins: confirmedCoins, firstHeight } = await coins.summary(scriptHash);
       const { added, pendingCoins } = await addedBy(overlay, coins);
       const taken = await takenBy(overlay, coins);
+      const newest = await coins.newest();
       return {
         confirmed: String(confirmed),
         pending: String(added - taken),
         received: String(received),
         confirmedCoins,
         pendingCoins,
-        firstHeight
+        firstHeight,
+        newest
       };
     });
   }
@@ -142,6 +145,11 @@ export class TrackerAnswers {
     if (store) return store;
     throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the database is not open' });
   }
+}
+
+/** Returns a state as JSON, with the block of a snapshot. @param sync the state as JSON */
+function syncText(sync: string, newest: BlockRef | null): string {
+  return JSON.stringify(atBlock(JSON.parse(sync) as SyncStatus, newest));
 }
 
 /** Returns the most coins that fit into a page. */

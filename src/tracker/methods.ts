@@ -11,8 +11,10 @@ import { wholeNumber } from '../service/schema/parameters.ts';
 import type { BalanceAnswer, CoinsQuestion } from './answers.ts';
 import { scriptHashOf } from './coins/changes.ts';
 import {
+  atBlock,
   QuiescenceSchema,
   quiescenceOf,
+  type SyncStatus,
   SyncStatusSchema,
   syncStatusOf,
   TrackerStatusSchema,
@@ -138,23 +140,23 @@ export class TrackerQuestions {
   }
 
   async firstSeen(address: string): Promise<Static<typeof FirstSeenSchema>> {
-    const { firstHeight } = await this.#balance(address);
-    return firstHeight === null ? null : { height: firstHeight };
+    return (await this.firstSeenStatus(address)).first_seen;
   }
 
   async firstSeenStatus(address: string): Promise<Static<typeof FirstSeenStatusSchema>> {
-    return { first_seen: await this.firstSeen(address), sync: this.sync() };
+    const { firstHeight, newest } = await this.#balance(address);
+    return { first_seen: firstHeight === null ? null : { height: firstHeight }, sync: atBlock(this.sync(), newest) };
   }
 
   async balance(address: string): Promise<Static<typeof BalanceSchema>> {
-    const { confirmed } = await this.#balance(address);
-    return { balance: coinsOf(confirmed), sync: this.sync() };
+    const { confirmed, newest } = await this.#balance(address);
+    return { balance: coinsOf(confirmed), sync: atBlock(this.sync(), newest) };
   }
 
   async info(address: string): Promise<Static<typeof InfoSchema>> {
-    const { confirmed, pending, received, confirmedCoins, pendingCoins } = await this.#balance(address);
+    const { confirmed, pending, received, confirmedCoins, pendingCoins, newest } = await this.#balance(address);
     const kind = readProgram(this.#scriptOf(address))?.kind;
-    const sync = this.sync();
+    const sync = atBlock(this.sync(), newest);
     return {
       address,
       type: kind === undefined ? 'script' : TYPES[kind],
@@ -165,7 +167,7 @@ export class TrackerQuestions {
     };
   }
 
-  sync(): Static<typeof SyncStatusSchema> {
+  sync(): SyncStatus {
     return syncStatusOf(this.#deps.view(), monotonicMs());
   }
 

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { type ChainReport, type ChainView, isNodeUnfit, isSynced, isTipStale, lagOf } from '../chain/report.ts';
+import type { BlockRef } from '../chain/work.ts';
 import { AlarmSchema, isOfStatement, toldAlarm } from '../wire/state/alarm.ts';
 import type { FirstSyncProgress } from './first-sync/first-sync.ts';
 
@@ -57,6 +58,9 @@ export const SyncStatusSchema = Type.Object({
   alarm: Type.Optional(AlarmSchema)
 });
 
+/** State of a tracker. */
+export type SyncStatus = Static<typeof SyncStatusSchema>;
+
 /** Body of `GET /status`, and result of `health`. */
 export const TrackerStatusSchema = Type.Object({
   status: Type.Union([Type.Literal('healthy'), Type.Literal('unhealthy')]),
@@ -83,7 +87,7 @@ function mempoolOf(isWell: boolean, mempool: MempoolReport | undefined, now: num
 }
 
 /** Returns the state of the tracker. @param now monotonic milliseconds */
-export function syncStatusOf({ report, crash }: TrackerView, now: number): Static<typeof SyncStatusSchema> {
+export function syncStatusOf({ report, crash }: TrackerView, now: number): SyncStatus {
   const lag = report && lagOf(report);
   const height = report?.lastProcessedBlock ?? null;
   const halt = report?.haltReason ?? null;
@@ -104,6 +108,17 @@ export function syncStatusOf({ report, crash }: TrackerView, now: number): Stati
     ...(report && isTipStale(report, now) ? { node_height_stale: true as const } : {}),
     ...toldAlarm(report?.alarm, now)
   };
+}
+
+/**
+ * Returns a state with the newest block of a snapshot in place of its own: coins of the snapshot may be of a block that
+ * was written after the state was told, or of one that was rolled back since.
+ */
+export function atBlock(sync: SyncStatus, newest: BlockRef | null): SyncStatus {
+  if (!newest) return sync;
+  const { height, hash } = newest;
+  const lag = sync.node_height === null ? null : Math.max(0, sync.node_height - height);
+  return { ...sync, committed_height: height, committed_hash: hash, tracker_height: height, lag };
 }
 
 const firstSyncOf = ({ lastBlock, shards, loaded }: FirstSyncProgress) => ({

@@ -1,4 +1,5 @@
 import type { Pool } from 'mysql2/promise';
+import type { BlockRef } from '../../chain/work.ts';
 import { type Connection, databaseError, isDriverError, readFault, rows, type SqlRow } from '../../db/connection.ts';
 import { inSnapshot } from '../../db/in-snapshot.ts';
 import { pages } from '../../db/pages.ts';
@@ -6,16 +7,13 @@ import { streamRowBytes, type TakeRowBytes } from '../../db/row-stream.ts';
 import type { Digits } from './coin-json.ts';
 import { OUTPOINT_BYTES } from './records.ts';
 
-/** Receives the coins of a page while they are read. The bytes are valid during the call only. */
-interface CoinTaker {
-  /** Called once, before any coin. @param height of the last block; -1 when there is none */
-  tip(height: number): void;
-  /**
-   * @param outpointAt offset of the outpoint in the value's bytes
-   * @param maturity blocks that a coin needs before it may be spent
-   */
-  coin(outpointAt: number, value: Digits, height: number, maturity: number): void;
-}
+/**
+ * Receives a coin of a page while it is read. The bytes are valid during the call only.
+ *
+ * @param outpointAt offset of the outpoint in the value's bytes
+ * @param maturity blocks that a coin needs before it may be spent
+ */
+type TakeCoin = (outpointAt: number, value: Digits, height: number, maturity: number) => void;
 
 /** Totals of a script. */
 interface ScriptSummary {
@@ -31,18 +29,14 @@ interface ScriptSummary {
 /** Condition for coins that may be spent in the next block. */
 const MATURE = 'height + maturity <= (SELECT MAX(block_index) FROM blocks) + 1';
 
-/** Query for the tip and then the coins. Rows arrive while the union is read. */
 const PAGE = {
   table: 'coins',
   columns: [],
-  sql: `(SELECT MAX(block_index) AS height, NULL AS outpoint, NULL AS value, NULL AS maturity FROM blocks)
-    UNION ALL (SELECT height, outpoint, value, maturity FROM coins FORCE INDEX (coins_script)
-      WHERE script_hash = ? AND outpoint > ? AND ${MATURE} ORDER BY outpoint LIMIT ?)`
+  sql: `SELECT height, outpoint, value, maturity FROM coins FORCE INDEX (coins_script)
+    WHERE script_hash = ? AND outpoint > ? AND ${MATURE} ORDER BY outpoint LIMIT ?`
 };
 /** Most outpoints in one statement. */
 const OUTPOINTS = 5_000;
-/** First byte of a null column in MariaDB's row format. */
-const NULL = 0xfb;
 /** Signal that never aborts: the statement's own limit ends it. */
 const NEVER = new AbortController().signal;
 
@@ -106,20 +100,24 @@ export class CoinView {
     this.#connection = connection;
   }
 
+  /** Returns the newest block; null when there is none. */
+  async newest(): Promise<BlockRef | null> {
+    const [block] = await this.#rows<BlockRef>(
+      'SELECT block_index AS height, LOWER(HEX(hash)) AS hash FROM blocks ORDER BY block_index DESC LIMIT 1',
+      []
+    );
+    return block ? { height: block.height, hash: block.hash } : null;
+  }
+
   /** Streams coins in the order of their outpoints. */
-  async page({ scriptHash, after, limit }: CoinPage, taker: CoinTaker): Promise<void> {
-    const { coin, tip } = taker;
+  async page({ scriptHash, after, limit }: CoinPage, take: TakeCoin): Promise<void> {
     const takeRow: TakeRowBytes = (bytes, start) => {
       const heightAt = start + 1;
       const outpointAt = heightAt + bytes[start]! + 1;
-      if (bytes[start] === NULL) tip.call(taker, -1);
-      else if (bytes[outpointAt - 1] === NULL) tip.call(taker, numberIn(bytes, heightAt, outpointAt - 1));
-      else {
-        const valueAt = outpointAt + OUTPOINT_BYTES + 1;
-        const value = { bytes, from: valueAt, to: valueAt + bytes[valueAt - 1]! };
-        const maturity = numberIn(bytes, value.to + 1, value.to + 1 + bytes[value.to]!);
-        coin.call(taker, outpointAt, value, numberIn(bytes, heightAt, outpointAt - 1), maturity);
-      }
+      const valueAt = outpointAt + OUTPOINT_BYTES + 1;
+      const value = { bytes, from: valueAt, to: valueAt + bytes[valueAt - 1]! };
+      const maturity = numberIn(bytes, value.to + 1, value.to + 1 + bytes[value.to]!);
+      take(outpointAt, value, numberIn(bytes, heightAt, outpointAt - 1), maturity);
       return undefined;
     };
     await streamRowBytes(this.#connection, { ...PAGE, values: [scriptHash, after, limit] }, takeRow, NEVER);

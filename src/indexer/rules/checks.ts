@@ -180,6 +180,17 @@ export function isExcluded(ledger: Effects, lists: Lists, address: string): bool
 
 type Lists = Pick<Token, 'allowList' | 'blockList'>;
 
+/** Members that are read for one address, at most, where whole lists are read for many. */
+const MEMBERS_FOR_ONE = 4;
+
+/** Requests the lists of a token that are asked about many addresses, if reading them whole costs less. */
+export function requestAsked(ledger: Effects, { allowList, blockList }: Lists, addresses: readonly string[]): void {
+  const roots = [allowList, blockList].filter((root) => root !== null);
+  ledger.requestListHeads(roots);
+  const most = MEMBERS_FOR_ONE * addresses.length;
+  ledger.requestLists(roots.filter((root) => (ledger.listHead(root)?.size ?? Number.POSITIVE_INFINITY) <= most));
+}
+
 /** Returns whether there is no allow list, or it has the address. */
 export function isAllowed(ledger: Effects, { allowList }: Lists, address: string): boolean {
   return allowList === null || ledger.isMember(allowList, address);

@@ -36,11 +36,13 @@ export interface ListHead {
   readonly owner: string;
   /** Whether more than SHORT_LIST items were read to find its members. It may be out of date. */
   readonly isLong: boolean;
+  /** Number of members, which may be out of date; undefined where it is unknown. */
+  readonly size?: number;
 }
 
 /** Returns the head of a list. */
 export function headOf({ type, owner, members }: List): ListHead {
-  return { type, owner, isLong: members.size > SHORT_LIST };
+  return { type, owner, isLong: members.size > SHORT_LIST, size: members.size };
 }
 
 /** Preferences that an address last set by ADDRESS. */

@@ -175,7 +175,7 @@ test('facts of many keys are read by as many statements as those of few, and are
     assert.ok(found.get(kind)! > 0, `no ${kind}`);
   const { view: heads } = await loadCounted('listHead', [String(ledger.list)], ledger);
   const { owner } = memory.view.get('list', String(ledger.list))!;
-  assert.deepEqual(heads.get('listHead', String(ledger.list)), { type: 2, owner, isLong: true });
+  assert.deepEqual(heads.get('listHead', String(ledger.list)), { type: 2, owner, isLong: true, size: 2_100 });
   const edited = String(run.actions + 42);
   const { view, statements } = await loadCounted('offer', [edited], ledger);
   const dispenser = view.get('offer', edited);

@@ -391,6 +391,26 @@ test('an edit of a list reads the items that it names alone, and whoever reads t
   ]);
 });
 
+test('an AIRDROP to many reads short lists of its token whole, and of much longer ones the members that it asks about', async () => {
+  const ledger = new MemoryLedger(100, RULES);
+  ledger.run(blockOf(ledger, [`LIST|0|2||A|${repeat(MANY, (at) => `H${at}`).join('|')}`]));
+  const long = ledger.lastAction;
+  ledger.run(blockOf(ledger, ['LIST|0|2||X', `LIST|0|2||${repeat(FEW, (at) => `H${at}`).join('|')}`]));
+  ledger.run(blockOf(ledger, ['ISSUE|0|TOKC|0|0|0||100000', `ISSUE|5|TOKC|${long}|${long + 1}`]));
+  for (const [named, lists, members] of [
+    [long, 2, 8], // both lists, when many are named
+    [long + 2, 2, FEW + 8] // the named one, and the short one of the token
+  ] as const) {
+    const loaded = new Map<Kind, number>();
+    await loadsOf(ledger, blockOf(ledger, [`AIRDROP|0|TOKC|1|${named}`]), loaded);
+    const asked = loaded.get('member') ?? 0;
+    assert.ok(
+      loaded.get('list') === lists && asked <= members,
+      `${named}: ${loaded.get('list')} lists, ${asked} members`
+    );
+  }
+});
+
 test('a LIST that edits or gives away what others own reads no member of it', async () => {
   const ledger = new MemoryLedger(100, RULES);
   ledger.run(

@@ -13,6 +13,7 @@ import {
   once,
   orNull,
   ownershipEscrowed,
+  requestAsked,
   seenCheck,
   sourceSleeps,
   tickColumn,
@@ -62,6 +63,11 @@ function findHolders(token: Token, paid: Token, step: Step): Holders | null {
   if (holders === null) return null;
   const others = holders.filter(({ address }) => address !== action.source);
   lookAt(LOOKS_OF_HOLDING * others.length, step);
+  requestAsked(
+    ledger,
+    paid,
+    others.map(({ address }) => address)
+  );
   const payable = others.filter(({ address }) => !isExcluded(ledger, paid, address));
   if (!hasLimits(step)) return { called: others, areBarred: payable.length < others.length };
   return {

@@ -15,6 +15,7 @@ import {
   orNull,
   readAmount,
   readIndex,
+  requestAsked,
   requestTransfers,
   seenCheck,
   sourceExcluded,
@@ -134,6 +135,7 @@ type Chosen = Map<readonly string[], Map<string, readonly string[]>>;
 function choose(named: readonly string[], token: Token, { ledger }: Step, chosen: Chosen): readonly string[] {
   const { allowList, blockList } = token;
   if (allowList === null && blockList === null) return named;
+  requestAsked(ledger, token, named);
   const known = chosen.get(named) ?? new Map<string, readonly string[]>();
   chosen.set(named, known);
   const lists = `${allowList} ${blockList}`;

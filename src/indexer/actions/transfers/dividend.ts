@@ -11,6 +11,7 @@ import {
   once,
   orNull,
   readAmount,
+  requestAsked,
   requestTransfers,
   seenCheck,
   sourceSleeps,
@@ -72,10 +73,15 @@ function findShares({ token, paid, amount }: Payment, step: Step): readonly Hold
   const holders = ledger.holders(token, mostHolders(step));
   if (holders === null) return null;
   lookAt(LOOKS_OF_HOLDING * holders.length, step);
-  const shares = holders
+  const payees = holders
     .map((holder) => ({ address: holder.address, amount: multiplyFloor(holder.amount, amount, paid.decimals) }))
-    .filter((share) => share.amount > 0n && share.address !== action.source)
-    .filter(({ address }) => !isExcluded(ledger, paid, address));
+    .filter((share) => share.amount > 0n && share.address !== action.source);
+  requestAsked(
+    ledger,
+    paid,
+    payees.map(({ address }) => address)
+  );
+  const shares = payees.filter(({ address }) => !isExcluded(ledger, paid, address));
   return withMost(shares, limits.parts);
 }
 

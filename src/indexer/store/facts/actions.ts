@@ -38,7 +38,9 @@ export async function readListHeads(connection: Query, roots: readonly number[])
   return new Map(
     heads.map(({ root, type, source, owner }) => {
       const isLong = lengths.get(Number(root))! > SHORT_LIST;
-      return [Number(root), { type: Number(type), owner: owner ?? source, isLong }];
+      const size = counts.get(Number(root))?.size;
+      const head = { type: Number(type), owner: owner ?? source, isLong };
+      return [Number(root), size === undefined ? head : { ...head, size }];
     })
   );
 }

@@ -69,6 +69,12 @@ function registerRoutes(app: FastifyInstance, deps: AppDeps, { addressOf, client
     readyActor(deps.directory, databaseOf(request));
     return reply.type('application/json; charset=utf-8').send(Readable.from([])); // a length would be taken for the body's
   });
+  const { origin } = deps;
+  if (origin)
+    app.addHook('onRoute', (route) => {
+      if (route.config?.reads && route.method === 'GET')
+        route.handler = (request, reply) => origin.answer(request, reply);
+    });
   // A source answers short questions one at a time, across all routes.
   const turns = new FairQueue(addressOf);
   const limited = { ...deps, addressOf };

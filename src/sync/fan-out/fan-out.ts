@@ -194,9 +194,11 @@ export class FanOut {
     this.#sendStatus(this.#topic(id));
   }
 
-  /** Lets no subscriber resume from before the next message: what comes does not follow what was sent. */
-  endWindow(id: DatabaseId): void {
-    this.#topic(id).window.clear();
+  /** Ends all connections, and lets nobody resume from before the next message: what comes does not follow what was sent. */
+  breakOff(id: DatabaseId, reason: string): void {
+    const topic = this.#topic(id);
+    topic.window.clear();
+    for (const subscriber of everyone(topic)) subscriber.drop(reason);
   }
 
   /** Returns whether some subscribers take no amendments, or one that left and may come back did not. */

@@ -1,4 +1,4 @@
-import type { FastifyPluginCallback } from 'fastify';
+import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
 import type { SyncConfig } from '../../config/services/sync.ts';
 import type { SigningKey } from '../../consensus/auth-signature.ts';
 import type { Logger } from '../../log.ts';
@@ -71,6 +71,12 @@ export interface SyncActorControl extends ActorControl {
   clearHalt(id: DatabaseId): Promise<{ readonly was: unknown }>;
 }
 
+/** Another server, to which requests are passed on. */
+export interface OriginAnswers {
+  /** Answers a request with the other server's answer. @throws {PlatformError} what keeps it from that */
+  answer(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>;
+}
+
 /** Everything the front door is handed. */
 export interface AppDeps {
   /** Registered before everything else: it sees each request. */
@@ -82,7 +88,10 @@ export interface AppDeps {
   readonly directory: ActorDirectory;
   /** Signs that this server is one and the same under all its names; null in client mode. */
   readonly sourceKey: SigningKey | null;
-  readonly artifacts: ArtifactStore;
+  /** Null where `origin` answers. */
+  readonly artifacts: ArtifactStore | null;
+  /** Answers what only a database can tell; absent: the actors do. */
+  readonly origin?: OriginAnswers;
   readonly fanOut: FanOut;
   /** State of the databases' streams; null or absent: none is published. */
   readonly relay?: { view(id: DatabaseId): PublisherView | undefined } | null;

@@ -47,13 +47,14 @@ const SNAPSHOT_DOC = {
   statuses: [206, 304, 416, 429]
 } as const;
 
-type SnapshotDeps = Pick<AppDeps, 'config' | 'directory' | 'artifacts' | 'fanOut'> & {
+type SnapshotDeps = Pick<AppDeps, 'config' | 'directory' | 'artifacts' | 'fanOut' | 'origin'> & {
   readonly addressOf: AddressReader;
   readonly turns: FairQueue;
 };
 
 /** The answer to a request. */
 interface Answering extends SnapshotDeps {
+  readonly artifacts: NonNullable<SnapshotDeps['artifacts']>;
   readonly orders: RecentOrders;
   readonly checks: Limit;
 }
@@ -71,7 +72,8 @@ export const snapshotRoutes: FastifyPluginAsyncTypebox<SnapshotDeps> = async (ap
   const full = createLimit(app, { name: 'snapshot-full', max: SNAPSHOT_RATE_FULL, windowMs: HOUR_MS, addressOf });
   const since = createLimit(app, { name: 'snapshot-since', max: SNAPSHOT_RATE_INCR, windowMs: HOUR_MS, addressOf });
   const checks = createLimit(app, { name: 'snapshot-check', max: CHECKS_PER_MINUTE, windowMs: 60_000, addressOf });
-  const answering = { ...deps, orders: new RecentOrders(), checks };
+  const { artifacts, origin } = deps;
+  const answering = artifacts && { ...deps, artifacts, orders: new RecentOrders(), checks };
   const base = '/snapshot/:dbType/:chain/:network';
   for (const [path, limit, params, summary] of [
     [base, full, databaseParams(), 'All rows of the replicated tables'],
@@ -82,8 +84,12 @@ export const snapshotRoutes: FastifyPluginAsyncTypebox<SnapshotDeps> = async (ap
       config: { mode: 'server', doc: { ...SNAPSHOT_DOC, summary } },
       schema: { params, querystring: SnapshotQuerySchema, response: { 200: SnapshotBodySchema } }
     } as const;
-    app.get(path, options, (request, reply) => answerGet(request, reply, answering, limit));
-    app.head(path, options, (request, reply) => answerHead(request, reply, answering));
+    app.get(path, options, (request, reply) =>
+      answering ? answerGet(request, reply, answering, limit) : passOn(request, reply, origin!, limit)
+    );
+    app.head(path, options, (request, reply) =>
+      answering ? answerHead(request, reply, answering) : sendHead(request, reply)
+    );
   }
 };
 
@@ -107,8 +113,25 @@ async function answerGet(request: FastifyRequest, reply: FastifyReply, deps: Ans
   return sendArtifact(obtained, request, reply, reader);
 }
 
+/** Passes a request on; only a body counts against the limit. */
+async function passOn(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  origin: NonNullable<SnapshotDeps['origin']>,
+  limit: Limit
+) {
+  await limit.check(request, reply);
+  const answered = await origin.answer(request, reply);
+  if (reply.statusCode === 200) await limit.take(request, reply);
+  return answered;
+}
+
 /** The caller, until its answer or its connection ends. */
-function readerOf(request: FastifyRequest, reply: FastifyReply, { addressOf }: SnapshotDeps): Reader {
+function readerOf(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { addressOf }: Pick<SnapshotDeps, 'addressOf'>
+): Reader {
   const reader = new Reader(addressOf(request.raw), () => reply.raw.destroy());
   reply.raw.once('close', () => reader.leave());
   return reader;
@@ -121,6 +144,11 @@ async function answerHead(request: FastifyRequest, reply: FastifyReply, deps: An
     findResumed(request, query, coding, deps) ??
     deps.artifacts.find(await describe(request, reply, query, deps), coding);
   if (artifact) return sendArtifact(artifact, request, reply, readerOf(request, reply, deps));
+  return sendHead(request, reply);
+}
+
+async function sendHead(request: FastifyRequest, reply: FastifyReply) {
+  const coding = chooseCoding(request.headers['accept-encoding']);
   const { dbType } = databaseOf(request);
   return varyByCoding(reply)
     .header(SNAPSHOT_HEADERS.schemaVersion, SCHEMA_VERSION[dbType])
@@ -138,7 +166,7 @@ function findResumed(
   request: FastifyRequest,
   query: SnapshotQuery,
   coding: SnapshotCoding,
-  { artifacts }: SnapshotDeps
+  { artifacts }: Pick<Answering, 'artifacts'>
 ): Artifact | undefined {
   const { range, 'if-range': tag } = request.headers;
   if (range === undefined || typeof tag !== 'string') return undefined;

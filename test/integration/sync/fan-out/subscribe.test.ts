@@ -435,7 +435,9 @@ describe('after= brings what followed a block', () => {
     await send(house.fanOut, [named(10, '', 100_000)]); // its subscribers catch up by snapshot
     await refused(path(9));
     await send(house.fanOut, [named(11), named(12)]);
-    house.fanOut.endWindow(INDEXER);
+    const cut = await subscribe(place);
+    house.fanOut.breakOff(INDEXER, 'a gap');
+    assert.deepEqual(await cut.closed, { code: 1008, reason: 'a gap' });
     await refused(path(11));
     const next = await subscribe(place);
     await until(() => next.heard.length === 1, 'its status');

@@ -186,6 +186,20 @@ export const ERRORS = {
   },
   /** A source broke the contract: wrong type, order, size or hash. */
   SOURCE_INVALID: { status: 502, policy: 'restart', hint: 'the message was not applied; compare with another source' },
+  /** A stream in NATS has a message of another database, or of none. */
+  STREAM_FOREIGN: { status: 503, policy: 'restart', hint: 'find out who writes the stream; see ops/nats for rights' },
+  /** The body of a message in NATS is not the one that its publisher named. */
+  STREAM_BODY_DIFFERS: {
+    status: 503,
+    policy: 'restart',
+    hint: 'it is read again; where it stays so, publish the stream anew'
+  },
+  /** The credentials of an edge may write what it passes on. */
+  STREAM_WRITABLE: {
+    status: 503,
+    policy: 'restart',
+    hint: 'give it a user that only reads, such as the one in ops/nats'
+  },
   /** A source ended a body before its end mark. */
   SOURCE_TRUNCATED: { status: 502, policy: 'restart', hint: 'the client repeats the download' },
   /** A schema description has a part that this client refuses to create. */

@@ -11,6 +11,7 @@ interface Entry {
 /** All services, in the order of --help, by their word on the command line. */
 const SERVICES: Readonly<Record<string, Entry>> = {
   sync: { load: () => import('./sync/service.ts') },
+  edge: { load: () => import('./edge/service.ts') },
   hub: { load: () => import('./hub/service.ts'), makesAnswers: true },
   decoder: { load: () => import('./decoder/service.ts') },
   indexer: { load: () => import('./indexer/service.ts') },

@@ -55,6 +55,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/telemetry/': ['node:', 'typebox', 'src/coin/', 'src/config/', ...BASICS],
   // It shares no code with the replication on purpose.
   'src/verify/': ['mysql2/promise', 'src/errors.ts'],
+  'src/edge/': ['node:', 'type fastify', BELOW],
   'src/sync/': ['node:', 'fastify', BELOW],
   'src/hub/': [
     ...['node:', ...FASTIFY, 'maxmind', 'type ws', 'src/hub/store/', 'src/config/', 'src/config/nearest.ts'],

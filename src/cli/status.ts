@@ -31,7 +31,7 @@ export const statusCommand = async (): Promise<Command> => ({
   summary: 'prints the state of a running service; without --service that of the sync service',
   variables: await placeVariables(),
   options: [
-    '--service <name>  one of sync, hub, decoder, indexer, utxo, encoder, explorer, miner: address and key come from its variables;',
+    '--service <name>  one of sync, edge, hub, decoder, indexer, utxo, encoder, explorer, miner: address and key come from its variables;',
     '                  container: the service that the first process of this container runs',
     '--all             one line for each service of this machine: readiness, newest block, why it is not well; exit code 1 when one',
     '                  that answers is not ready, 69 when none answers',

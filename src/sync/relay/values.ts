@@ -6,7 +6,7 @@ import type { Catalog } from '../../wire/log/catalog.ts';
 import type { Nats, NatsLink } from './link.ts';
 
 /** The bucket of all databases of a cluster. */
-const BUCKET = 'PLATFORM';
+export const VALUES_BUCKET = 'PLATFORM';
 const INTERVAL_MS = 5_000;
 /** Intervals between two looks at what seldom changes. */
 const SELDOM = 6;
@@ -68,7 +68,7 @@ export class RelayValues {
     const { current } = link;
     if (current !== this.#nats) {
       this.#written.clear();
-      this.#bucket = current && (await current.values.create(BUCKET, { history: 1, replicas }));
+      this.#bucket = current && (await current.values.create(VALUES_BUCKET, { history: 1, replicas }));
       this.#nats = current;
     }
     return this.#bucket !== null;

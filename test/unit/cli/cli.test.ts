@@ -245,7 +245,7 @@ test('status --all: one line for each service, as text and as JSON; 0 when all t
   });
   await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
   const none = Object.fromEntries(
-    ['SYNC', 'INDEXER', 'EXPLORER', 'UTXO_TRACKER', 'ENCODER', 'REGTEST_MINER', 'DECODER'].map((prefix) => [
+    ['SYNC', 'EDGE', 'INDEXER', 'EXPLORER', 'UTXO_TRACKER', 'ENCODER', 'REGTEST_MINER', 'DECODER'].map((prefix) => [
       `${prefix}_API_PORT`,
       '1'
     ])
@@ -257,7 +257,7 @@ test('status --all: one line for each service, as text and as JSON; 0 when all t
     assert.equal(well.code, 0, well.stderr);
     assert.match(well.stdout, /^decoder +ready +7 +-$/m);
     assert.match(well.stdout, /^hub +not reached +- +no answer from http/m);
-    assert.equal(well.stdout.trimEnd().split('\n').length, 9);
+    assert.equal(well.stdout.trimEnd().split('\n').length, 10);
     readiness = 'behind';
     const json = await runCommandLine(['status', '--all', '--json'], up);
     assert.equal(json.code, 1);
@@ -274,7 +274,7 @@ test('COMMAND_INVALID: status of a service that there is not, or of a container 
   assert.equal(code, 64);
   assert.match(
     stderr,
-    /--service hubb must be one of sync, hub, decoder, indexer, explorer, utxo, encoder, miner, container/
+    /--service hubb must be one of sync, edge, hub, decoder, indexer, explorer, utxo, encoder, miner, container/
   );
   assert.equal(readContainerService('/opt/platform-node/platform-node\0hub\0--no-guardian\0'), 'hub');
   assert.equal(readContainerService('/sbin/docker-init\0--\0/opt/platform-node/platform-node\0decoder\0'), 'decoder');

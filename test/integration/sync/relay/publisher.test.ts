@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { jetstream } from '@nats-io/jetstream';
-import { connect, nkeyAuthenticator, nkeys } from '@nats-io/transport-node';
+import { connect } from '@nats-io/transport-node';
 import { type Logger, silentLogger } from '../../../../src/log.ts';
 import type { ResumePoint } from '../../../../src/replication/source/reading/resume-point.ts';
 import { Relay } from '../../../../src/sync/relay/relay.ts';
 import type { Broadcast } from '../../../../src/wire/data/broadcast.ts';
 import type { DatabaseId } from '../../../../src/wire/data/database.ts';
 import { atEnd } from '../../../support/cleanup.ts';
+import { startGuardedNats } from '../../../support/sync/guarded-nats.ts';
 import { TestNats } from '../../../support/sync/nats.ts';
 import { eventually, temporaryDirectory } from '../../../support/sync/sync-process.ts';
 
@@ -274,15 +275,7 @@ test('a stream that carries another subject is not written', async () => {
 });
 
 test('with the users of ops/nats a publisher with its nkey writes, and a reader reads and writes nothing', async () => {
-  const [publisher, reader] = [nkeys.createUser(), nkeys.createUser()];
-  const authenticator = nkeyAuthenticator(reader.getSeed());
-  const guarded = await TestNats.start({
-    file: join(import.meta.dirname, '../../../../ops/nats/nats-server.conf'),
-    env: { PLATFORM_PUBLISHER: publisher.getPublicKey(), PLATFORM_READER: reader.getPublicKey() },
-    authenticator
-  });
-  const creds = join(temporaryDirectory('nkey'), 'publisher.nk');
-  writeFileSync(creds, `${Buffer.from(publisher.getSeed())}\n`);
+  const { nats: guarded, publisher: creds, asReader: authenticator } = await startGuardedNats();
   const source = new Source('guarded');
   const relay = openRelay(undefined, undefined, [], { url: guarded.url, creds });
   await source.keep(relay);

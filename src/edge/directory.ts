@@ -1,0 +1,72 @@
+import { PlatformError } from '../errors.ts';
+import type { ActorDirectory } from '../sync/app.ts';
+import type { DatabaseId } from '../wire/data/database.ts';
+import type { Catalog } from '../wire/log/catalog.ts';
+import type { ActorView } from '../wire/state/actor-view.ts';
+import type { DatabaseReport } from '../wire/state/report.ts';
+import type { EdgeFeeds } from './feeds.ts';
+import type { ValuesReader } from './values.ts';
+
+/** The databases of an edge as its front door sees them: each is as far as its stream was passed on. */
+export class EdgeDirectory implements ActorDirectory {
+  readonly #feeds: EdgeFeeds;
+  readonly #values: ValuesReader;
+
+  constructor(feeds: EdgeFeeds, values: ValuesReader) {
+    this.#feeds = feeds;
+    this.#values = values;
+  }
+
+  get discovered(): boolean {
+    return this.#feeds.hasListed;
+  }
+
+  list(): readonly DatabaseId[] {
+    return this.#feeds.ids;
+  }
+
+  /** Nobody asks a database here. */
+  lookup(): ReturnType<ActorDirectory['lookup']> {
+    return { ask: () => Promise.reject(new PlatformError('ACTOR_NOT_READY', { reason: 'an edge has no database' })) };
+  }
+
+  isUp(id: DatabaseId): boolean {
+    return this.waitsFor(id) === null;
+  }
+
+  waitsFor(id: DatabaseId): string | null {
+    return this.#feeds.of(id)?.reason ?? null;
+  }
+
+  lastReport(id: DatabaseId): DatabaseReport | undefined {
+    const position = this.#feeds.of(id)?.position;
+    if (!position) return undefined;
+    const origin = this.#values.of(id);
+    const { height, blockTime, hashes, schema } = position;
+    // Before the stream has said it, the origin's word counts where it is about the same block.
+    const told = origin?.height === height ? origin : undefined;
+    const tip = Math.max(height, origin?.height ?? height);
+    return {
+      ...{ id, dbName: '', mode: 'server', phase: 'following', circuit: 'closed', pollErrorCount: 0 },
+      ...{ height, blockTime, hashes, tip, lagBlocks: tip - height, schemaFingerprint: schema },
+      lastError: this.waitsFor(id),
+      settledHeight: position.settledHeight ?? told?.settledHeight ?? null,
+      amendments: position.amendments ?? told?.amendments ?? null
+    };
+  }
+
+  /** The origin's entries of the databases that are served here. */
+  async catalog(): Promise<Catalog> {
+    const databases = this.list().flatMap((id) => this.#values.of(id)?.catalog ?? []);
+    return { generated_at: new Date().toISOString(), databases };
+  }
+
+  /** The databases as the console lists them. */
+  views(): readonly ActorView[] {
+    const restarts = { inWindow: 0, budget: 0, total: 0, causes: [] };
+    return this.list().map((id) => ({
+      ...{ id, kind: 'edge', state: 'running', reason: null, generation: 1, machines: {}, beacon: null },
+      ...{ restarts, transitions: [], waiting: { on: this.waitsFor(id), since: 0 } }
+    }));
+  }
+}

@@ -1,0 +1,162 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PlatformError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import type { FanOut } from '../sync/fan-out/fan-out.ts';
+import type { Nats, NatsLink } from '../sync/relay/link.ts';
+import { streamName, subjectOf } from '../sync/relay/stream.ts';
+import { type DatabaseId, databaseKey } from '../wire/data/database.ts';
+import { broadcastOf } from './broadcast.ts';
+import { type Position, PositionReader } from './position.ts';
+import { checkReader } from './rights.ts';
+import { readMessage, type StoredMessage } from './stream-message.ts';
+
+/** Messages of the past that are read at the start, for subscribers that come back. */
+const PAST_MESSAGES = 2_000;
+const PAUSE_MS = 1_000;
+
+interface FeedOptions {
+  readonly id: DatabaseId;
+  readonly link: NatsLink;
+  readonly fanOut: Pick<FanOut, 'broadcast' | 'setPoint' | 'breakOff'>;
+  readonly log: Logger;
+}
+
+/**
+ * Passes the messages of one stream on to the subscribers: each once and in order, from one connection to NATS to the next.
+ *
+ * What cannot be passed on stops it with an error by name, and is tried again. Where messages are missing its subscribers are cut
+ * off: they catch up by snapshot.
+ */
+export class EdgeFeed {
+  readonly id: DatabaseId;
+  readonly #options: FeedOptions;
+  readonly #log: Logger;
+  readonly #stopping = new AbortController();
+  readonly #running: Promise<void>;
+  #reader: PositionReader;
+  /** Sequence of the next message; undefined before the first. */
+  #next: number | undefined;
+  #reason: string | null = 'nothing was read yet';
+  #hasCaughtUp = false;
+
+  constructor(options: FeedOptions) {
+    this.id = options.id;
+    this.#options = options;
+    this.#log = options.log.child({ database: databaseKey(options.id) });
+    this.#reader = new PositionReader(options.id);
+    this.#running = this.#run();
+  }
+
+  /** Null before the messages of the past were read. */
+  get position(): Position | null {
+    return this.#hasCaughtUp ? this.#reader.position : null;
+  }
+
+  /** Why it passes nothing on; null while it does. */
+  get reason(): string | null {
+    return this.#options.link.reason ?? this.#reason;
+  }
+
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        await this.#follow(await this.#options.link.connected(signal));
+      } catch (caught) {
+        if (signal.aborted) return;
+        const { message } = PlatformError.from(caught);
+        if (this.#reason !== message) this.#log.error({ err: caught }, `the stream is not passed on: ${message}`);
+        this.#reason = message;
+        await sleep(PAUSE_MS, undefined, { signal, ref: false }).catch(() => undefined); // the loop ends by the signal
+      }
+    }
+  }
+
+  /** Passes on until the connection is lost. @throws {PlatformError} STREAM_* */
+  async #follow(nats: Nats): Promise<void> {
+    const { id } = this.#options;
+    await checkReader(nats, id);
+    const last = await this.#findPlace(nats);
+    const lost = AbortSignal.any([this.#stopping.signal, nats.lost]);
+    const consumer = await nats.messages.consumers.get(streamName(id), {
+      deliver_policy: 'by_start_sequence',
+      opt_start_seq: this.#next!
+    });
+    const messages = await consumer.consume();
+    const stop = () => void messages.close();
+    lost.addEventListener('abort', stop, { once: true });
+    try {
+      if (lost.aborted) return;
+      this.#caughtUp(last);
+      for await (const message of messages) {
+        await this.#take(nats, message);
+        this.#caughtUp(last);
+      }
+    } finally {
+      lost.removeEventListener('abort', stop);
+      await messages.close();
+    }
+  }
+
+  /** Finds where to begin, or to continue. @returns the last sequence of the stream */
+  async #findPlace(nats: Nats): Promise<number> {
+    const { id } = this.#options;
+    const { config, state } = await nats.streams.streams.info(streamName(id));
+    if (config.subjects.join() !== subjectOf(id))
+      throw new PlatformError('STREAM_FOREIGN', {
+        reason: `the stream ${streamName(id)} carries ${config.subjects.join()}, and not ${subjectOf(id)}`
+      });
+    const oldest = Math.max(state.first_seq, state.last_seq - PAST_MESSAGES + 1, 1);
+    const next = this.#next;
+    if (next !== undefined && (next < state.first_seq || next > state.last_seq + 1)) {
+      this.#cutOff(
+        `the stream goes from message ${state.first_seq} to ${state.last_seq}, and ${next} was to be the next`
+      );
+      this.#next = oldest;
+    }
+    this.#next ??= oldest;
+    return state.last_seq;
+  }
+
+  #caughtUp(last: number): void {
+    if (this.#next! <= last) return;
+    this.#hasCaughtUp = true;
+    this.#reason = null;
+  }
+
+  async #take(nats: Nats, stored: StoredMessage): Promise<void> {
+    const { id, fanOut } = this.#options;
+    if (stored.seq > this.#next!) this.#cutOff(`the stream has no message ${this.#next} and goes on at ${stored.seq}`);
+    const message = await readMessage(nats, id, stored);
+    const isWithoutBlock =
+      this.#reader.position === null && (message.type === 'amendment' || message.type === 'settled');
+    if (!isWithoutBlock) {
+      const misfit = this.#reader.misfit(message);
+      if (misfit !== null) this.#cutOff(misfit);
+      const position = this.#reader.take(message);
+      if (message.type === 'break') fanOut.breakOff(id, 'the stream continues elsewhere: catch up by snapshot');
+      const broadcast = broadcastOf(id, message, position);
+      if (broadcast) await fanOut.broadcast(id, [broadcast], pointOf(position));
+      else fanOut.setPoint(id, pointOf(position));
+    }
+    this.#next = stored.seq + 1;
+  }
+
+  /** Messages are missing: nobody goes on as if there were none. */
+  #cutOff(why: string): void {
+    const { id, fanOut, log } = this.#options;
+    log.warn({ database: databaseKey(id), code: 'STREAM_GAP' }, `${why}: subscribers catch up`);
+    fanOut.breakOff(id, 'the stream has a gap: catch up by snapshot');
+    this.#reader = new PositionReader(id);
+  }
+}
+
+/** The point that a new subscriber's status tells. */
+function pointOf({ height, blockTime, hashes, learned }: Position): Parameters<FanOut['setPoint']>[1] {
+  return { height, blockTime, hashes, ...(learned && { learned }) };
+}

@@ -1,0 +1,120 @@
+import { type BlockHashes, type DatabaseId, hashesOf, unknownHashes } from '../wire/data/database.ts';
+import { type Learned, LearnedSchema } from '../wire/data/messages.ts';
+import { shapeOf } from '../wire/data/shape.ts';
+import type { StreamMessage } from './stream-message.ts';
+
+const isLearned = shapeOf(LearnedSchema);
+/** Blocks whose times are kept, for the block that stands after a reorg. */
+const MAX_TIMES = 2_000;
+
+/** Last block of a stream, and how complete it is. */
+export interface Position {
+  readonly height: number;
+  readonly blockTime: number | null;
+  readonly hashes: BlockHashes;
+  /** The hashes as one text, as headers name them; null: not known. */
+  readonly text: string | null;
+  readonly learned?: Learned | undefined;
+  readonly schema: string | null;
+  /** The last block of which everything that changed was sent; undefined: the stream did not say since it was read. */
+  readonly settledHeight?: number;
+  /** Amendments of the last block; undefined: not known. */
+  readonly amendments?: number;
+}
+
+/** Follows the position of a stream, message by message. */
+export class PositionReader {
+  readonly #id: DatabaseId;
+  readonly #times = new Map<number, number | null>();
+  #position: Position | null = null;
+
+  constructor(id: DatabaseId) {
+    this.#id = id;
+  }
+
+  /** Null before the first message. */
+  get position(): Position | null {
+    return this.#position;
+  }
+
+  /** Why a message does not continue what was read; null when it does. */
+  misfit({ type, height, previous }: StreamMessage): string | null {
+    const before = this.#position;
+    if (before === null || type === 'break') return null;
+    if (type !== 'block')
+      return height <= before.height ? null : `a ${type} of block ${height} follows block ${before.height}`;
+    if (height !== before.height + 1) return `block ${height} follows block ${before.height}`;
+    const isOther = previous !== null && before.text !== null && previous !== before.text;
+    return isOther ? `hash chain discontinuity at block ${height}` : null;
+  }
+
+  take(message: StreamMessage): Position {
+    this.#position = this.#next(message);
+    return this.#position;
+  }
+
+  #next(message: StreamMessage): Position {
+    const { type, height, hash, facts, schema } = message;
+    const before = this.#position;
+    const { dbType } = this.#id;
+    switch (type) {
+      case 'point':
+      case 'break': {
+        const blockTime = typeof facts['blockTime'] === 'number' ? facts['blockTime'] : null;
+        const learned = { learned: isLearned.Check(facts['learned']) ? facts['learned'] : undefined };
+        const hashes = hashesOfText(dbType, hash);
+        const isSame = type === 'point' && before?.height === height && before.text === hash;
+        return {
+          ...(isSame ? before : { schema: before?.schema ?? null }),
+          height,
+          blockTime,
+          hashes,
+          text: hash,
+          ...learned
+        };
+      }
+      case 'reorg': {
+        const stands = height - 1;
+        const known = { learned: before?.learned, schema: before?.schema ?? null };
+        return {
+          ...known,
+          height: stands,
+          blockTime: this.#times.get(stands) ?? null,
+          hashes: hashesOfText(dbType, hash),
+          text: hash
+        };
+      }
+      case 'block': {
+        const blockTime = typeof facts['block_time'] === 'number' ? facts['block_time'] : null;
+        this.#keepTime(height, blockTime);
+        const isSettled = facts['settling'] !== true && facts['unsettled'] === undefined;
+        const settled = isSettled ? { settledHeight: height } : {};
+        return {
+          ...{
+            learned: before?.learned,
+            ...(before?.settledHeight !== undefined && { settledHeight: before.settledHeight })
+          },
+          ...{ height, blockTime, hashes: hashesOf(dbType, facts), text: hash, schema, amendments: 0, ...settled }
+        };
+      }
+      case 'amendment':
+        return { ...before!, ...(height === before!.height && { amendments: Number(facts['number']) }) };
+      case 'settled':
+        return { ...before!, settledHeight: height };
+    }
+  }
+
+  #keepTime(height: number, time: number | null): void {
+    this.#times.delete(height);
+    this.#times.set(height, time);
+    if (this.#times.size > MAX_TIMES) this.#times.delete(this.#times.keys().next().value!);
+  }
+}
+
+/** The hashes that a header names. */
+function hashesOfText(dbType: DatabaseId['dbType'], text: string | null): BlockHashes {
+  if (text === null) return unknownHashes(dbType);
+  if (dbType === 'decoder') return { block_hash: text };
+  const [actions_hash, contract_hash, ledger_hash] = text.split(':').map((part) => (part === '' ? null : part));
+  return { ledger_hash: ledger_hash ?? null, actions_hash: actions_hash ?? null, contract_hash: contract_hash ?? null };
+}

@@ -1,0 +1,91 @@
+import { Timeline } from '../../actors/runtime/supervision/timeline.ts';
+import { placeOf } from '../config/service.ts';
+import type { EdgeConfig } from '../config/services/edge.ts';
+import { PlatformError } from '../errors.ts';
+import { createSyncMetrics } from '../observe/metrics/sync/metrics.ts';
+import type { RunningService, Start } from '../service/define.ts';
+import { openService } from '../service/life/open-service.ts';
+import { createApp } from '../sync/app.ts';
+import { FanOut } from '../sync/fan-out/fan-out.ts';
+import { NatsLink } from '../sync/relay/link.ts';
+import type { DatabaseId } from '../wire/data/database.ts';
+import { EdgeDirectory } from './directory.ts';
+import { EdgeFeeds } from './feeds.ts';
+import { Origin } from './origin.ts';
+import { ValuesReader } from './values.ts';
+
+/** Messages that are kept for subscribers that come back, of each database. */
+const WINDOW = { messages: 2_000, bytes: 256 * 2 ** 20 };
+const NO_SNAPSHOTS = { built: 0, failed: 0, shared: 0, running: 0, bytes: 0, oldestBuildMs: 0 };
+
+/** A running edge. */
+interface Edge extends RunningService {
+  /** The port it listens on. */
+  readonly port: number;
+}
+
+/**
+ * Composes an edge: the sync server's front door, fed by the streams in NATS.
+ *
+ * @returns when the front door listens; the databases follow when NATS has answered
+ * @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID
+ */
+export async function startEdge(config: EdgeConfig, { service, log }: Start): Promise<Edge> {
+  const link = new NatsLink({
+    urls: config.SYNC_NATS_URL ?? [],
+    creds: config.SYNC_NATS_CREDS,
+    token: config.SYNC_NATS_TOKEN,
+    log
+  });
+  const fanOut = new FanOut({
+    config,
+    log,
+    lastReport: (id) => directory.lastReport(id),
+    hasOthers: true,
+    window: WINDOW
+  });
+  const feeds = new EdgeFeeds({ link, fanOut, log });
+  const values = new ValuesReader({ link, ids: () => feeds.ids, log });
+  const directory = new EdgeDirectory(feeds, values);
+  const origin = new Origin(config.SYNC_ORIGIN_URL, config.SYNC_ORIGIN_KEY);
+  const metrics = createSyncMetrics({
+    mode: 'server',
+    fanOut: () => fanOut.counts,
+    snapshots: () => NO_SNAPSHOTS,
+    hubIsUp: () => null,
+    waitingTasks: () => 0,
+    freeBytes: async () => ({}),
+    databases: () =>
+      directory.views().map((actor) => ({
+        actor,
+        report: directory.lastReport(actor.id),
+        subscribers: fanOut.subscribers(actor.id)
+      }))
+  });
+  return openService({
+    ...{ service, mode: 'server', config, log, metrics },
+    place: { ...placeOf(config, 'EDGE'), exposure: 'everyone who reaches this port can read the databases' },
+    open: (base) => ({
+      app: createApp({
+        ...base,
+        config: {
+          ...config,
+          ...{ SYNC_MODE: 'server', SYNC_API_KEY: config.EDGE_API_KEY, SYNC_OPERATOR_KEY: config.EDGE_OPERATOR_KEY },
+          ...{ SYNC_COMPATIBLE_CLIENTS: false, SYNC_SINCE_INCLUSIVE: false }
+        },
+        ...{ log, sourceKey: null, artifacts: null, origin, fanOut, directory },
+        catalog: { read: () => directory.catalog() },
+        actorsView: () => directory.views(),
+        timeline: new Timeline(),
+        control: { kill: refuse, restart: refuse, pause: refuse, verify: refuse, clearHalt: refuse }
+      }),
+      endWork: () => feeds.close(),
+      closeRest: [() => values.close(), () => link.close(), () => origin.close()]
+    })
+  });
+}
+
+/** Feeds are no threads: nobody ends them or starts them anew. */
+async function refuse(_id: DatabaseId | object): Promise<never> {
+  throw new PlatformError('WRONG_MODE', { reason: 'an edge has no actors' });
+}

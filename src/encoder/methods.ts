@@ -61,6 +61,9 @@ const CreatedSchema = Type.Object({
   encoding: Type.Union(ENCODINGS.map((encoding) => Type.Literal(encoding))),
   txid: Type.Union([TXID, Type.Null()], { description: 'null where signatures change it' }),
   fee: Type.String({ description: 'satoshis' }),
+  total: Type.String({
+    description: 'satoshis of all inputs without the change, also that of a second transaction: fees, data, payments'
+  }),
   vsize: Type.Integer({ description: 'virtual bytes when it is signed' }),
   inputs: Type.Array(OutpointSchema),
   revealPsbt: Type.Optional(Type.String({ description: 'the second transaction; broadcast it after the first' })),
@@ -85,7 +88,13 @@ const CreatedSchema = Type.Object({
         compressed: Type.Boolean(),
         rawLength: Type.Integer({ description: 'bytes of rawData' }),
         storedLength: Type.Integer({ description: 'bytes that the transaction carries' }),
-        reason: Type.Union([Type.String(), Type.Null()], { description: 'why they are stored as they are' })
+        reason: Type.Union([Type.String(), Type.Null()], { description: 'why they are stored as they are' }),
+        stored: Type.Optional(
+          Type.Object(
+            { data: Type.String(), rawData: Type.String({ description: 'bytes, one character each (latin-1)' }) },
+            { description: 'where they are deflated: send both in place of yours for the second transaction' }
+          )
+        )
       },
       { description: 'where rawData stands beside the action' }
     )

@@ -20,6 +20,7 @@ import {
 import { freeAmount } from '../transaction/dust.ts';
 import { chooseEncoding, type Encoding, type EncodingFacts, mayBeHalfKnown } from '../transaction/encodings.ts';
 import type { TwoStepEncoding } from '../transaction/locks.ts';
+import type { Coin } from '../transaction/select-coins.ts';
 import { readSender, type Sender } from '../transaction/sender.ts';
 import { readTransactionHex } from '../transaction/transaction-hex.ts';
 import { composeWithCoins } from './compose-with-coins.ts';
@@ -66,6 +67,8 @@ export interface Created {
   readonly txid: string | null;
   /** Satoshis. */
   readonly fee: string;
+  /** Satoshis of all inputs without the change, also that of a second transaction: fees, data, payments. */
+  readonly total: string;
   readonly vsize: number;
   readonly inputs: readonly { readonly txid: string; readonly vout: number }[];
   readonly revealPsbt?: string;
@@ -98,6 +101,8 @@ interface Plan {
 
 /** Most characters of a caller's text in a warning. */
 const MAX_NAME = 40;
+const DEFLATED_HERE =
+  "this call deflated rawData, and another CPU or version of Node deflates otherwise: send data and rawData of compression.stored in the first call's answer, or compress: false where that call had it";
 const TWO_STEPS: readonly TwoStepEncoding[] = ['P2WSH', 'P2SH', 'TAPROOT'];
 
 /**
@@ -108,14 +113,19 @@ const TWO_STEPS: readonly TwoStepEncoding[] = ['P2WSH', 'P2SH', 'TAPROOT'];
  */
 export async function createTransaction(asked: CreateRequest, deps: EncoderDeps, holder: string): Promise<Created> {
   const { request, compression } = await compressFile(asked);
-  const created = await buildTransaction(request, deps, holder);
+  const created = await buildTransaction(request, deps, holder, compression);
   return compression ? { ...created, compression } : created;
 }
 
-async function buildTransaction(request: CreateRequest, deps: EncoderDeps, holder: string): Promise<Created> {
+async function buildTransaction(
+  request: CreateRequest,
+  deps: EncoderDeps,
+  holder: string,
+  compression: FileCompression | null
+): Promise<Created> {
   const policy = await deps.policy.read();
   const funding = await readFunding(request, deps.coins);
-  if (funding) return await createReveal(request, funding, deps, policy);
+  if (funding) return await createReveal(request, funding, deps, policy, compression?.compressed);
   refuseOldSpellings(request, {
     network: deps.network,
     from: activationHeight(deps.profile, deps.network, 'CANONICAL_ADDRESSES'),
@@ -151,12 +161,13 @@ async function readFunding({ p2shHash: given, p2shHex }: CreateRequest, coins: N
   throw invalid(`p2shHex is the transaction ${txid}, not p2shHash`);
 }
 
-/** Builds the second transaction. @param bytes the signed first one */
+/** Builds the second transaction. @param bytes the signed first one @param isDeflated whether this call deflated the action's bytes */
 async function createReveal(
   request: CreateRequest,
   bytes: Buffer,
   deps: EncoderDeps,
-  policy: NodePolicy
+  policy: NodePolicy,
+  isDeflated = false
 ): Promise<Created> {
   const funding = readRawTransaction(bytes);
   const { txid } = funding;
@@ -178,7 +189,7 @@ async function createReveal(
     return {
       ...summary(
         reveal,
-        locked.map(({ vout }) => ({ txid, vout }))
+        locked.map(({ vout, amount }) => ({ txid, vout, amount }))
       ),
       ...warn(warningsOf(plan, reveal)),
       psbt: psbtPaying(reveal.form, revealSpent(reveal.funding, bytes), reveal.fee),
@@ -187,7 +198,10 @@ async function createReveal(
     };
   }
   throw invalid(
-    'the first transaction has no outputs that hold this action: send data, pubkey and encoding as in the first call'
+    [
+      'the first transaction has no outputs that hold this action: send data, pubkey and encoding as in the first call',
+      ...(isDeflated ? [DEFLATED_HERE] : [])
+    ].join('; ')
   );
 }
 
@@ -322,7 +336,7 @@ function describe(plan: Plan, { first, locks, reveal }: Composed<SourcedCoin>): 
   const { sender, encoding } = order;
   const warnings = warningsOf(plan, first);
   const created: Created = {
-    ...summary(first, first.coins),
+    ...summary(first, first.coins, reveal?.change ?? 0n),
     psbt: psbtPaying(first.form, firstSpent(sender, first.coins), first.fee),
     encoding,
     txid: sender.isSegwit ? hashId(writeBase(first.form)) : null
@@ -357,9 +371,12 @@ function checkReveal(plan: Plan, { form }: Reveal, funding: readonly FormOutput[
 
 const laneRules = ({ order: { magic }, isEnvelopeActive }: Plan) => ({ magic, isEnvelopeActive });
 
-function summary({ form, fee }: Pick<Reveal, 'form' | 'fee'>, inputs: Created['inputs']) {
+/** @param later satoshis that the second transaction gives back */
+function summary({ form, fee, change }: Pick<Reveal, 'form' | 'fee' | 'change'>, inputs: readonly Coin[], later = 0n) {
+  const held = inputs.reduce((sum, { amount }) => sum + amount, 0n);
   return {
     fee: String(fee),
+    total: String(held - (change ?? 0n) - later),
     vsize: virtualSize(form),
     inputs: inputs.map(({ txid, vout }) => ({ txid, vout }))
   };

@@ -13,6 +13,8 @@ export interface FileCompression {
   readonly storedLength: number;
   /** Null where they are deflated; else the reason why they are stored as they are. */
   readonly reason: null | 'not-a-file-action' | 'gated-file' | 'codec-already-declared' | 'not-smaller' | 'ratio-guard';
+  /** Fields that the transaction carries in place of the caller's `data` and `rawData`, where they are deflated. */
+  readonly stored?: { readonly data: string; readonly rawData: string };
 }
 
 const GATE_PLACE = FILE_FORMAT.split('|').indexOf('GATE_TICKER');
@@ -20,7 +22,8 @@ const deflate = promisify(deflateRaw);
 
 /**
  * Deflates the bytes of a FILE and says so in its field COMPRESSION, unless `compress` is false, or they would not be
- * shorter, or longer than readers inflate. The same request always gives the same bytes.
+ * shorter, or longer than readers inflate. The same request gives the same bytes on one machine: other CPUs and other
+ * versions of Node may deflate otherwise, so a second call may send what the first one stored.
  *
  * @returns the request as it is built, and what became of its bytes; null where there are none, or they are not to be deflated
  */
@@ -45,8 +48,9 @@ export async function compressFile(
   const marked = [written, '0', ...before, DEFLATED, ...given.slice(COMPRESSION_PLACE + 1)].join('|');
   if (marked.length + bytes.length >= data.length + rawLength) return kept('not-smaller');
   if (rawLength > bytes.length * MOST_INFLATION) return kept('ratio-guard');
+  const stored = { data: marked, rawData: bytes.toString('latin1') };
   return {
-    request: { ...request, data: marked, rawData: bytes.toString('latin1') },
-    compression: { compressed: true, rawLength, storedLength: bytes.length, reason: null }
+    request: { ...request, ...stored },
+    compression: { compressed: true, rawLength, storedLength: bytes.length, reason: null, stored }
   };
 }

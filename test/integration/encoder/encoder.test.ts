@@ -48,6 +48,7 @@ interface Created {
     readonly rawLength: number;
     readonly storedLength: number;
     readonly reason: string | null;
+    readonly stored?: { readonly data: string; readonly rawData: string };
   };
   readonly warnings?: readonly { readonly code: string; readonly message: string }[];
 }
@@ -392,13 +393,14 @@ test('the bytes of a FILE are deflated where that is shorter, and inflate to wha
   const file = { data: 'FILE|0|notes', rawData: 'päivää '.repeat(90) };
   const { psbt, txid, encoding, compression } = await create(file);
   assert.equal(encoding, 'OP_RETURN', 'one transaction, in place of two');
-  const { storedLength, ...others } = compression!;
+  const { storedLength, stored, ...others } = compression!;
   assert.deepEqual(others, { compressed: true, rawLength: 630, reason: null });
   await encoder.call('broadcast_tx', { tx_hex: signPsbt(psbt, account().privateKey) });
   const [block] = await node.mine(1);
   const { data, rawData } = (await decodeBlock(node, block!, LOOP_NETWORK, account().address)).get(txid)!;
   assert.deepEqual([data, rawData!.length, isDeflated(data)], ['FILE|0|notes||||||||1', storedLength, true]);
   assert.equal(Buffer.from((await inflateFile(rawData!))!).toString('latin1'), file.rawData);
+  assert.deepEqual(stored, { data, rawData: Buffer.from(rawData!).toString('latin1') });
   const reasonOf = async (more: object) => {
     const { compression: found } = await create({ ...file, encoding: 'P2WSH', ...more });
     return found && [found.compressed, found.rawLength - found.storedLength, found.reason];

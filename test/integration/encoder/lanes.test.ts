@@ -28,6 +28,8 @@ interface Created {
   readonly encoding: string;
   readonly revealPsbt?: string;
   readonly envelope?: object;
+  readonly total: string;
+  readonly compression?: { readonly reason: string | null; readonly stored?: { readonly data: string } };
 }
 
 /** Signs and sends what was created. @returns the id of the transaction that says it */
@@ -36,6 +38,12 @@ async function send({ psbt, revealPsbt }: Created, key: Uint8Array): Promise<str
   for (const each of [psbt, ...(revealPsbt ? [revealPsbt] : [])])
     ({ txid } = await encoder.call<{ txid: string }>('broadcast_tx', { tx_hex: signPsbt(each, key) }));
   return txid;
+}
+
+/** Satoshis of the account. */
+async function held(): Promise<number> {
+  const coins = await encoder.call<readonly { value: string }[]>('get_utxos', { address: account.address });
+  return coins.reduce((sum, { value }) => sum + Number(value), 0);
 }
 
 const minedRows = async () => await decodeBlock(node, (await node.mine(1))[0]!);
@@ -48,10 +56,12 @@ for (const encoding of ['TAPROOT', 'P2WSH', 'P2SH', 'MULTISIGN'])
       ...{ pubkey: account.address, compressedPubKey: account.publicKey, encoding },
       options: { signerSupportsTapscript: true, signerSupportsScripts: true }
     };
+    const before = await held();
     const created = await encoder.call<Created>('create_tx', { ...request, data: actionOf(8_192) });
     assert.equal(created.encoding, encoding);
     const txid = await send(created, account.privateKey);
     assert.equal((await minedRows()).get(txid)?.data, actionOf(8_192));
+    assert.equal(before - (await held()), Number(created.total), 'what left the source');
     const beforeIt = encoder.reservations.count;
     const { error } = await encoder.ask('create_tx', { ...request, data: actionOf(8_193) });
     assert.match(JSON.stringify(error), /REQUEST_INVALID.*at most 8192 bytes, not 8193/);
@@ -76,7 +86,7 @@ test('the second transaction is built by the id of the first, which the node has
   const reveal = await encoder.call<Created>('create_tx', { ...request, p2shHash });
   assert.deepEqual(reveal, await encoder.call<Created>('create_tx', { ...request, p2shHex: hex }));
   const other = await encoder.ask('create_tx', { ...request, p2shHash, data: actionOf(501) });
-  assert.match(other.error!.message, /no outputs that hold this action/);
+  assert.match(other.error!.message, /no outputs that hold this action.* as in the first call$/);
   const quoted = await encoder.ask('create_tx', { ...request, p2shHash, feeQuote: { address, amount: 54_321 } });
   assert.match(quoted.error!.message, /pays another feeQuote, or none: send the feeQuote of the first call/);
   const segwit = await encoder.ask('create_tx', { ...request, pubkey: publicKey, p2shHash });
@@ -85,6 +95,24 @@ test('the second transaction is built by the id of the first, which the node has
   assert.equal((await minedRows()).get(txid)?.data, request.data);
   const again = await encoder.ask('create_tx', { ...request, p2shHash });
   assert.deepEqual(again.error?.data['code'], 'COIN_UNUSABLE');
+});
+
+test('the second transaction of a FILE may be built elsewhere, from the bytes that the first answer stored', async () => {
+  const [legacy] = await openAccounts(node, 1, ['legacy']);
+  const { address, publicKey, privateKey } = legacy!;
+  const rawData = 'a text that is deflated, '.repeat(40) + hash('sha512', 'more', 'hex').repeat(3);
+  const request = { pubkey: address, compressedPubKey: publicKey, encoding: 'P2SH', data: 'FILE|0|a', rawData };
+  const first = await encoder.call<Created>('create_tx', request);
+  const { txid: p2shHash } = await encoder.call<{ txid: string }>('broadcast_tx', {
+    tx_hex: signPsbt(first.psbt, privateKey)
+  });
+  // Any other bytes are what another deflate would make of the same file.
+  const elsewhere = await encoder.ask('create_tx', { ...request, rawData: `${rawData}.`, p2shHash });
+  assert.match(elsewhere.error!.message, /deflated rawData, .* send data and rawData of compression\.stored/);
+  const reveal = await encoder.call<Created>('create_tx', { ...request, ...first.compression!.stored, p2shHash });
+  assert.equal(reveal.compression!.reason, 'codec-already-declared');
+  const txid = await send(reveal, privateKey);
+  assert.equal((await minedRows()).get(txid)?.data, first.compression!.stored!.data);
 });
 
 test('the coins of an envelope that is not revealed come back to its owner', async () => {

@@ -24,7 +24,7 @@ import { readTransactionHex } from '../transaction/transaction-hex.ts';
 import { takeFree, tellReserved } from './compose-with-coins.ts';
 import type { EncoderDeps } from './create-transaction.ts';
 import type { NodePolicy } from './node-policy.ts';
-import { type ReplacedTransaction, readReplaced } from './replaced-transaction.ts';
+import { BUILD_ANOTHER, type ReplacedTransaction, readReplaced } from './replaced-transaction.ts';
 import {
   ADDRESS,
   HASH_PATTERN,
@@ -113,7 +113,7 @@ async function readBytes({ txid: given, tx_hex: hex }: BumpRequest, coins: Encod
   if (txid === undefined) throw invalid('name a transaction by txid, or send it in tx_hex');
   const known = await coins.transaction(txid);
   if (known) return known;
-  throw invalid('the node knows no transaction txid: send it in tx_hex');
+  throw invalid(`the node knows no transaction txid: send it in tx_hex. ${BUILD_ANOTHER}`);
 }
 
 /** Refuses a transaction that is confirmed or replaced, or whose outputs other unconfirmed transactions spend. */
@@ -126,9 +126,7 @@ async function refuseSettled({ txid, inputs }: RawTransaction, { coins }: Encode
     );
   }
   if (inputs.length > MOST_LOST_INPUTS)
-    throw invalid(
-      `the mempool does not have it, and it has more than ${MOST_LOST_INPUTS} inputs: build another by create_tx with one of its inputs in utxos, so that only one of both can be confirmed`
-    );
+    throw invalid(`the mempool does not have it, and it has more than ${MOST_LOST_INPUTS} inputs. ${BUILD_ANOTHER}`);
   const alive = await coins.spendable(inputs.map(({ txid: id, vout }) => ({ txid: id, vout })));
   if (alive.length < inputs.length)
     throw invalid(
@@ -195,7 +193,11 @@ async function addCoins(
     const needed = fee({ inputs: [...replaced.inputs, ...more], outputs: kept });
     const amounts = amountsOf({ available, outputs: paid, fee: needed });
     const subject = `neither the change nor further coins of ${address} pay for the higher fee: ${amounts.required} satoshis are needed, and its inputs and ${taken.length} further coins hold ${available}`;
-    throw new PlatformError('COINS_INSUFFICIENT', { ...amounts, reserved, reason: [subject, ...facts].join('; ') });
+    throw new PlatformError('COINS_INSUFFICIENT', {
+      ...amounts,
+      reserved,
+      reason: [subject, ...facts, BUILD_ANOTHER].join('; ')
+    });
   }
   reservations.take(taken, holder, request.request_id);
   try {

@@ -37,6 +37,9 @@ export interface ReplacedTransaction {
   readonly carried: Carried | undefined;
 }
 
+/** Remedy where a transaction cannot be replaced: another one, of other coins, might be confirmed beside it. */
+export const BUILD_ANOTHER =
+  'If you build another by create_tx, name one input of the first answer in utxos: then only one of the two can be confirmed, and nobody is paid twice';
 /** Greatest sequence that signals replaceability. */
 const LAST_REPLACEABLE = 0xfffffffd;
 /** Inputs per look-up. */
@@ -59,18 +62,18 @@ export async function readReplaced(
   const { inputs, outputs, witnesses, txid } = transaction;
   if (transaction.isWithoutSource) throw invalid('it has no input that another transaction could spend');
   if (new Set(inputs.map(keyOf)).size < inputs.length) throw invalid('it spends a coin twice');
-  if (inputs.length > MAX_INPUTS) throw invalid(`it has more than ${MAX_INPUTS} inputs`);
+  if (inputs.length > MAX_INPUTS) throw invalid(`it has more than ${MAX_INPUTS} inputs. ${BUILD_ANOTHER}`);
   const placed = await placedWithin(inputs, coins);
   const unlocks = inputs.map(({ script }, at) => ({ script, witness: witnesses[at] ?? [] }));
   if (unlocks.some(({ script, witness }) => script.length === 0 && witness.length === 0))
-    throw invalid('it is not signed: build it anew by create_tx');
+    throw invalid(`it is not signed: send it as it was signed. ${BUILD_ANOTHER}`);
   const spares = placed.reduce((sum, { transaction: { length } }, at) => {
     return unlocks[at]!.witness.length > 0 ? sum + length : sum;
   }, 0);
   const needed = placed.reduce((sum, { transaction: { length } }) => sum + length, 0) - spares;
   if (needed > MOST_PSBT_SOURCE_BYTES)
     throw invalid(
-      `its signers need the transactions of its coins, which take more than ${MOST_PSBT_SOURCE_BYTES} bytes`
+      `its signers need the transactions of its coins, which take more than ${MOST_PSBT_SOURCE_BYTES} bytes. ${BUILD_ANOTHER}`
     );
   const carried = findCarried(transaction, rules);
   const source = await sourceOf(transaction, placed[0]!, carried, coins);
@@ -118,7 +121,7 @@ async function placedWithin(inputs: RawTransaction['inputs'], coins: NodeCoins):
       sizes.set(coin.txid, coin.transaction.length);
     }
     if (sizes.values().reduce((sum, size) => sum + size, 0) > MOST_SPENT_BYTES)
-      throw invalid(`the transactions that it spends from take more than ${MOST_SPENT_BYTES} bytes`);
+      throw invalid(`the transactions that it spends from take more than ${MOST_SPENT_BYTES} bytes. ${BUILD_ANOTHER}`);
   }
   return placed;
 }

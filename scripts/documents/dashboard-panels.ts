@@ -22,6 +22,17 @@ function ingressPanels(service: string, row: string): Panel[] {
   ];
 }
 
+/** Returns the panel of the coin node that a service asks. */
+function nodePanel(service: string, row: string): Panel {
+  return [
+    row,
+    'Coin node: answers, age of what it told',
+    'short',
+    [`${service}_node_up`, 'up'],
+    [`${service}_node_age_seconds`, 'age, s']
+  ];
+}
+
 function statementPanel(service: string, row: string): Panel {
   return [row, 'Statements, p99', 's', [p99(`${service}_query_seconds`, 'instance'), '{{instance}}']];
 }
@@ -261,6 +272,7 @@ export const PANELS: readonly Panel[] = [
     ['histogram_quantile(0.99, sum by (le, route) (rate(sync_http_request_seconds_bucket[5m])))', '{{route}}']
   ],
   ...loopPanels('decoder', 'Decoder'),
+  nodePanel('decoder', 'Decoder'),
   ...loopPanels('indexer', 'Indexer'),
   ...ingressPanels('hub', 'Hub'),
   [
@@ -274,8 +286,11 @@ export const PANELS: readonly Panel[] = [
   statementPanel('hub', 'Hub'),
   ...loopPanels('explorer', 'Explorer'),
   ...loopPanels('tracker', 'Tracker'),
+  nodePanel('tracker', 'Tracker'),
   ...ingressPanels('encoder', 'Encoder'),
-  ...ingressPanels('miner', 'Miner')
+  nodePanel('encoder', 'Encoder'),
+  ...ingressPanels('miner', 'Miner'),
+  nodePanel('miner', 'Miner')
 ];
 /** Rows that are folded, so that only opened ones send queries. */
 export const FOLDED = new Set(['Decoder', 'Indexer', 'Hub', 'Explorer', 'Tracker', 'Encoder', 'Miner']);

@@ -1,8 +1,9 @@
+import { PlatformError } from '../errors.ts';
 import { type ActorId, actorKey } from '../wire/state/actor.ts';
-import { alarmText } from '../wire/state/alarm.ts';
-import { loopCondition, peerCondition } from '../wire/state/condition.ts';
+import { type Alarm, alarmOf, alarmText } from '../wire/state/alarm.ts';
+import { type Condition, loopCondition, peerCondition } from '../wire/state/condition.ts';
 import { arrowOf, boxOf, type Pipeline, type PipelineNode } from '../wire/state/pipeline.ts';
-import { type ChainView, isTipStale, lagOf } from './report.ts';
+import { type ChainView, isNodeHeard, knownLagOf } from './report.ts';
 
 /**
  * Returns the way of blocks as a service that writes a chain knows it: coin node → service → database.
@@ -11,22 +12,17 @@ import { type ChainView, isTipStale, lagOf } from './report.ts';
  */
 export function chainPipeline(id: ActorId, view: ChainView, now: number): Pipeline {
   const key = actorKey(id);
-  const { report, crash } = view;
+  const { report } = view;
   const written = report?.lastProcessedBlock ?? null;
-  const isNodeHeard =
-    report && report.nodeHeight !== null ? !isTipStale(report, now) && report.alarm?.code !== 'NODE_UNREACHABLE' : null;
+  const isHeard = report && isNodeHeard(report, now);
   const node: PipelineNode = {
     ...boxOf(key, 'coin node', `${id.chain} ${id.network}`),
-    ...peerCondition(isNodeHeard, 'the node does not answer'),
+    ...peerCondition(isHeard, silenceOf(report?.alarm ?? null, now)),
     height: report?.nodeHeight ?? null
   };
   const writer: PipelineNode = {
     ...boxOf(key, id.kind, id.kind),
-    ...loopCondition(
-      crash,
-      report && { ...report, haltReason: report.haltReason ?? alarmText(report.alarm) },
-      report && lagOf(report)
-    ),
+    ...writerCondition(view, isHeard, now),
     height: written
   };
   const database: PipelineNode = {
@@ -34,8 +30,26 @@ export function chainPipeline(id: ActorId, view: ChainView, now: number): Pipeli
     ...peerCondition(report?.isDatabaseReachable ?? null, 'reconnecting until it answers'),
     height: written
   };
+  const arriving = arrowOf(node, writer, writer, written);
   return {
     nodes: [node, writer, database],
-    edges: [arrowOf(node, writer, writer, written), arrowOf(writer, database, database, written)]
+    edges: [isHeard === false ? { ...arriving, lag: null } : arriving, arrowOf(writer, database, database, written)]
   };
+}
+
+/** Returns the condition of the loop. A node that does not answer is named in its own box, with its remedy. */
+function writerCondition({ report, crash }: ChainView, isHeard: boolean | null, now: number): Condition {
+  const fault = isHeard === false ? 'its coin node does not answer' : alarmText(report?.alarm);
+  const told = report && { ...report, haltReason: report.haltReason ?? fault };
+  const condition = loopCondition(crash, told, report && knownLagOf(report, now));
+  const isCut = isHeard === false || report?.isDatabaseReachable === false;
+  const isIdle = isCut && condition.state !== 'failed';
+  return isIdle ? { ...condition, state: 'waiting' } : condition;
+}
+
+/** Returns why a node is not heard, with the remedy. */
+function silenceOf(alarm: Alarm | null, now: number): string {
+  if (alarm?.code === 'NODE_UNREACHABLE') return alarmText(alarm)!;
+  const silence = new PlatformError('NODE_UNREACHABLE', { reason: 'the coin node does not answer' });
+  return alarmText(alarmOf(silence, null, now))!;
 }

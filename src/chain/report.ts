@@ -1,6 +1,8 @@
 import type { Readiness } from '../service/routes/readiness.ts';
 import { type Alarm, alarmText, isOfStatement } from '../wire/state/alarm.ts';
+import { monotonicMs } from '../wire/state/monotonic.ts';
 import type { ActorReport } from '../wire/state/report.ts';
+import type { Staleness } from '../wire/state/staleness.ts';
 
 /** Newest report of the loop of a service that writes a chain. Times are those of monotonicMs(). */
 export interface ChainReport {
@@ -33,35 +35,43 @@ export interface ChainView<Report extends ChainReport = ChainReport> {
 }
 
 /** Longest time between two requests for the node's tip, in milliseconds. */
-export const TIP_REFRESH_MS = 30_000;
+const TIP_REFRESH_MS = 4_000;
+/** Age from which the node's tip says nothing about the present, in milliseconds. */
+export const TIP_STALE_MS = 2 * TIP_REFRESH_MS;
 /** Distance from the node's tip, in blocks, within which a service counts as caught up. */
 export const SYNCED_WITHIN_BLOCKS = 3;
 
-/** Returns the readiness that load balancers read. */
-export function readinessOf({ report, crash }: ChainView): Readiness {
+/** Returns the readiness that load balancers read. @param now monotonic milliseconds */
+export function readinessOf({ report, crash }: ChainView, now = monotonicMs()): Readiness {
   if (report?.haltReason != null) return 'halted';
   if (crash !== null || report?.isDatabaseReachable === false) return 'unavailable';
   const lag = report && lagOf(report);
   if (isOfStatement(report?.alarm)) return 'unavailable';
   if (lag === null) return 'starting';
-  if (report?.alarm) return 'behind';
+  if (report?.alarm || (report && isTipStale(report, now))) return 'behind';
   return lag > SYNCED_WITHIN_BLOCKS ? 'behind' : 'ready';
 }
 
-/** Returns the part of a report that console and metrics read. */
-export function actorReportOf(report: ChainReport): ActorReport {
+/** Returns the part of a report that console and metrics read. @param now monotonic milliseconds */
+export function actorReportOf(report: ChainReport, now = monotonicMs()): ActorReport {
   return {
     phase: report.state,
     circuit: null,
     height: report.lastProcessedBlock,
     tip: report.nodeHeight,
-    lagBlocks: lagOf(report),
+    lagBlocks: knownLagOf(report, now),
+    node: { isHeard: isNodeHeard(report, now), ageS: tipAgeS(report, now) },
     lastError: report.haltReason ?? alarmText(report.alarm)
   };
 }
 
-/** Returns the number of blocks that the node has and the database lacks; null if it is not known. */
-export function lagOf({ nodeHeight, lastProcessedBlock }: ChainReport): number | null {
+/** Returns the lag; null also while the node's tip is too old to tell. @param now monotonic milliseconds */
+export function knownLagOf(report: ChainReport, now: number): number | null {
+  return isTipStale(report, now) ? null : lagOf(report);
+}
+
+/** Returns the number of blocks that the node had at its last answer and the database lacks; null if it is not known. */
+function lagOf({ nodeHeight, lastProcessedBlock }: ChainReport): number | null {
   return nodeHeight === null || lastProcessedBlock === null ? null : Math.max(0, nodeHeight - lastProcessedBlock);
 }
 
@@ -76,15 +86,32 @@ export function isNodeUnfit(report: ChainReport | null): boolean {
   return report?.alarm?.code.startsWith('NODE_') ?? false;
 }
 
-/** Returns whether the database has all but 3 of the blocks that the network is known to have. */
-export function isSynced(report: ChainReport | null): boolean {
-  const lag = report && lagOf(report);
+/** Returns whether the database has all but 3 of the blocks that the network is known to have. @param now monotonic milliseconds */
+export function isSynced(report: ChainReport | null, now = monotonicMs()): boolean {
+  const lag = report && knownLagOf(report, now);
   return lag !== null && lag <= SYNCED_WITHIN_BLOCKS && report?.alarm?.code !== 'NODE_BEHIND';
 }
 
-/** Returns whether the node's tip is older than a minute. */
+/** Returns whether the node's tip is older than 8 s. */
 export function isTipStale({ nodePolledAt }: ChainReport, now: number): boolean {
-  return nodePolledAt !== null && now - nodePolledAt > 2 * TIP_REFRESH_MS;
+  return nodePolledAt !== null && now - nodePolledAt > TIP_STALE_MS;
+}
+
+/** Returns whether the node answers; null before its first answer. @param now monotonic milliseconds */
+export function isNodeHeard(report: ChainReport, now: number): boolean | null {
+  if (report.alarm?.code === 'NODE_UNREACHABLE') return false;
+  return report.nodePolledAt === null ? null : !isTipStale(report, now);
+}
+
+/** Returns the age of the node's tip in seconds; null before its first answer. @param now monotonic milliseconds */
+function tipAgeS({ nodePolledAt }: ChainReport, now: number): number | null {
+  return nodePolledAt === null ? null : Math.max(0, Math.floor((now - nodePolledAt) / 1000));
+}
+
+/** Returns the fields by which probes tell that the tip is too old to tell a lag; none while it is fresh. */
+export function toldStaleness(report: ChainReport | null, now: number): Staleness {
+  if (!report || !isTipStale(report, now)) return {};
+  return { node_height_stale: true, node_age_s: tipAgeS(report, now)! };
 }
 
 /** Returns whether the loop lives and has not halted. */

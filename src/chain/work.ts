@@ -8,7 +8,7 @@ import type { Logger } from '../log.ts';
 import { type Alarm, alarmOf } from '../wire/state/alarm.ts';
 import type { ChainDatabase } from './database.ts';
 import { monotonicMs } from './monotonic.ts';
-import { TIP_REFRESH_MS } from './report.ts';
+import { TIP_STALE_MS } from './report.ts';
 
 /** Height and hash of a block. */
 export interface BlockRef {
@@ -78,7 +78,9 @@ const FORK_PAGE = 200;
 /** Pause between two looks at what would end a halt, in milliseconds. */
 const HALT_WATCH_MS = 5_000;
 /** Pause between two looks at the node beside the other requests, in milliseconds. */
-const LOOK_EVERY_MS = 5_000;
+const LOOK_EVERY_MS = 2_000;
+/** Age up to which a tip says how far blocks may be taken, in milliseconds. */
+const TRUSTED_TIP_MS = 30_000;
 
 /**
  * Effects of a service that writes a chain, one method for each state of its machine. A result of null means: call it
@@ -273,7 +275,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
   }
 
   /**
-   * Looks at the node every 5 s beside the effect under way, which may wait for a block for minutes. It checks the tip,
+   * Looks at the node every 2 s beside the effect under way, which may wait for a block for minutes. It checks the tip,
    * that the tip still belongs to the network, and that the node has what is needed.
    */
   watchNode(signal: AbortSignal): void {
@@ -360,7 +362,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
   async #recentTip(signal: AbortSignal): Promise<NodeTip> {
     const tip = this.#tip;
     const isAhead = tip !== undefined && tip.height > (this.#applied?.height ?? -1);
-    const isRecent = tip !== undefined && monotonicMs() - tip.polledAt < TIP_REFRESH_MS;
+    const isRecent = tip !== undefined && monotonicMs() - tip.polledAt < TRUSTED_TIP_MS;
     return this.#isTipTrusted && isAhead && isRecent ? tip : await this.#pollTip(signal);
   }
 
@@ -371,7 +373,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
   /** Notes the node's tip. Time without progress counts only while the tip is fresh. */
   #noteTip(tip: NodeTip): NodeTip {
     const now = monotonicMs();
-    if (!this.#tip || now - this.#tip.polledAt > 2 * TIP_REFRESH_MS) this.#progressAt = now;
+    if (!this.#tip || now - this.#tip.polledAt > TIP_STALE_MS) this.#progressAt = now;
     this.#tip = { ...tip, polledAt: now };
     this.#download = downloadAlarm(this.#tip, this.undoDepth, this.#download);
     this.#isTipTrusted = true;

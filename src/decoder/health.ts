@@ -1,6 +1,15 @@
 import Type, { type Static } from 'typebox';
-import { type ChainReport, type ChainView, isRunning, isSynced, isTipStale, lagOf } from '../chain/report.ts';
+import {
+  type ChainReport,
+  type ChainView,
+  isRunning,
+  isSynced,
+  isTipStale,
+  knownLagOf,
+  toldStaleness
+} from '../chain/report.ts';
 import { AlarmSchema, isOfStatement, toldAlarm } from '../wire/state/alarm.ts';
+import { StalenessSchema } from '../wire/state/staleness.ts';
 
 /** The loop's report of its state. */
 export interface DecoderReport extends ChainReport {
@@ -35,7 +44,7 @@ export const HealthSchema = Type.Object({
   chainTipBlock: HeightOrNull,
   blockLag: HeightOrNull,
   lag_blocks: HeightOrNull,
-  node_height_stale: Type.Optional(Type.Literal(true, { description: 'the node has not reported a tip for a minute' })),
+  ...StalenessSchema.properties,
   rpc_errors: Type.Integer(),
   parse_errors: Type.Integer(),
   mempool_skipped: Type.Optional(Type.Integer({ description: 'transactions of the mempool that cannot be read' })),
@@ -75,13 +84,13 @@ export const LiveSchema = Type.Object({
  */
 export function healthOf({ report, crash }: DecoderView, now: number): Static<typeof HealthSchema> {
   const { nodeHeight = null, lastProcessedBlock = null } = report ?? {};
-  const lag = report && lagOf(report);
+  const lag = report && knownLagOf(report, now);
   const isRefused = isOfStatement(report?.alarm);
   const isHealthy = isRunning({ report, crash }) && report?.isDatabaseReachable === true && !isRefused;
   return {
     status: isHealthy ? 'healthy' : 'unhealthy',
     phase: phaseOf({ report, crash }),
-    synced: isHealthy && isSynced(report),
+    synced: isHealthy && isSynced(report, now),
     last_processed_block: lastProcessedBlock,
     node_height: nodeHeight,
     lag,
@@ -89,7 +98,7 @@ export function healthOf({ report, crash }: DecoderView, now: number): Static<ty
     chainTipBlock: nodeHeight,
     blockLag: lag,
     lag_blocks: lag,
-    ...(report && isTipStale(report, now) ? { node_height_stale: true } : {}),
+    ...toldStaleness(report, now),
     rpc_errors: report?.rpcErrors ?? 0,
     parse_errors: report?.parseErrors ?? 0,
     ...(report?.mempoolSkipped ? { mempool_skipped: report.mempoolSkipped } : {}),

@@ -32,7 +32,12 @@ export function createEncoderApp(deps: EncoderAppDeps): FastifyInstance {
     readiness: () => (look().status === 'healthy' ? 'ready' : 'unavailable'),
     actors: {
       ...NO_ACTORS,
-      pipeline: () => encoderPipeline(network.name, deps.seen.node.isFit, alarmText(deps.seen.node.alarm))
+      pipeline: () =>
+        encoderPipeline(network.name, {
+          isFit: deps.seen.node.isFit,
+          fault: alarmText(deps.seen.node.alarm),
+          trackerFault: deps.seen.tracker()?.tracker_fault ?? null
+        })
     },
     rpc: {
       methods: encoderMethods({ ...deps, isKeyed: config.ENCODER_API_KEY !== undefined }),

@@ -3,6 +3,7 @@ import { NodeWatch } from '../coin/node/node-watch.ts';
 import { placeOf } from '../config/service.ts';
 import { sentKeyOf, serviceUrlOf } from '../config/service-url.ts';
 import type { EncoderConfig } from '../config/services/encoder.ts';
+import { PlatformError } from '../errors.ts';
 import type { RunningService, Start } from '../service/define.ts';
 import { startAtNode } from '../service/life/at-node.ts';
 import { createEncoderApp } from './app.ts';
@@ -50,7 +51,14 @@ export function startEncoder(config: EncoderConfig, { service, log, local }: Sta
       const tracked =
         trackerPlace === undefined
           ? undefined
-          : new TrackerWatch(trackerPlace, () => (watching.tip ? { height: watching.tip.height, hashAt } : undefined));
+          : new TrackerWatch(
+              trackerPlace,
+              () => (watching.tip ? { height: watching.tip.height, hashAt } : undefined),
+              (fault) => {
+                if (fault === undefined) log.info('the tracker can be used');
+                else log.warn({ hint: new PlatformError('TRACKER_UNAVAILABLE', {}).hint }, `no coins: ${fault}`);
+              }
+            );
       const app = createEncoderApp({
         ...parts,
         config,

@@ -29,7 +29,10 @@ export function createMinerApp(deps: MinerAppDeps): FastifyInstance {
     description:
       'Mines on a regtest coin node when payments wait, and pays coins on request.\n\n`ping`, `status` and `health` are open; all else needs the key where there is one.',
     readiness: () => (miner.state.isReady && minerHealth(miner).reason === null ? 'ready' : 'unavailable'),
-    actors: { ...NO_ACTORS, pipeline: () => minerPipeline(network.name, minerHealth(miner).reason) },
+    actors: {
+      ...NO_ACTORS,
+      pipeline: () => minerPipeline(network.name, minerHealth(miner).reason, !miner.isNodeSilent)
+    },
     consolePath: '/console',
     rpc: {
       methods: minerMethods(deps),

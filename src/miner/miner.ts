@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hasCode } from '../errors.ts';
+import { hasCode, PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { lookAt, NOBODY_WAITS, nextBlockAt, type Waiting, type WaitTimes } from './schedule.ts';
 import type { MinerWallet } from './wallet.ts';
@@ -49,6 +49,7 @@ export class Miner {
    * restarted.
    */
   #isPrepared = false;
+  #isSilenceTold = false;
   #state: MinerState;
 
   constructor(options: MinerOptions) {
@@ -94,6 +95,24 @@ export class Miner {
    * {PlatformError} NODE_MISMATCH
    */
   async run(signal: AbortSignal): Promise<void> {
+    const teller = setInterval(() => this.#tellSilence(), 1_000);
+    try {
+      await this.#work(signal);
+    } finally {
+      clearInterval(teller);
+    }
+  }
+
+  #tellSilence(): void {
+    const { isNodeSilent } = this;
+    if (isNodeSilent === this.#isSilenceTold) return;
+    this.#isSilenceTold = isNodeSilent;
+    const { log } = this.#options;
+    if (!isNodeSilent) log.info('the coin node answers again');
+    else log.warn({ hint: new PlatformError('NODE_UNREACHABLE', {}).hint }, 'the coin node does not answer');
+  }
+
+  async #work(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
         await this.#step(signal);

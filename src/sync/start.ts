@@ -156,6 +156,7 @@ export async function startSync(config: SyncConfig, { service, log, options }: S
         config,
         log,
         sourceKey,
+        hubIsUp: () => hubIsUp,
         artifacts,
         fanOut,
         relay,

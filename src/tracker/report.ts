@@ -1,7 +1,8 @@
 import Type, { type Static } from 'typebox';
-import { type ChainReport, type ChainView, isNodeUnfit, isSynced, isTipStale, lagOf } from '../chain/report.ts';
+import { type ChainReport, type ChainView, isNodeUnfit, isSynced, knownLagOf, toldStaleness } from '../chain/report.ts';
 import type { BlockRef } from '../chain/work.ts';
 import { AlarmSchema, isOfStatement, toldAlarm } from '../wire/state/alarm.ts';
+import { StalenessSchema } from '../wire/state/staleness.ts';
 import type { FirstSyncProgress } from './first-sync/first-sync.ts';
 
 /** The loop's report of its state. */
@@ -54,7 +55,7 @@ export const SyncStatusSchema = Type.Object({
       { description: 'no coins yet: blocks up to last_block are gathered, then loaded by shards' }
     )
   ),
-  node_height_stale: Type.Optional(Type.Literal(true, { description: 'the node has not reported a tip for a minute' })),
+  ...StalenessSchema.properties,
   alarm: Type.Optional(AlarmSchema)
 });
 
@@ -88,7 +89,7 @@ function mempoolOf(isWell: boolean, mempool: MempoolReport | undefined, now: num
 
 /** Returns the state of the tracker. @param now monotonic milliseconds */
 export function syncStatusOf({ report, crash }: TrackerView, now: number): SyncStatus {
-  const lag = report && lagOf(report);
+  const lag = report && knownLagOf(report, now);
   const height = report?.lastProcessedBlock ?? null;
   const halt = report?.haltReason ?? null;
   const firstSync = report?.firstSync ?? null;
@@ -99,13 +100,13 @@ export function syncStatusOf({ report, crash }: TrackerView, now: number): SyncS
     tracker_height: height,
     node_height: report?.nodeHeight ?? null,
     lag,
-    synced: isWell && report?.isDatabaseReachable !== false && isSynced(report),
+    synced: isWell && report?.isDatabaseReachable !== false && isSynced(report, now),
     ...mempoolOf(isWell && !isNodeUnfit(report), report?.mempool, now),
     reorg_count: report?.reorgs ?? 0,
     last_reorg_depth: report?.lastReorgDepth ?? 0,
     ...(halt === null ? {} : { halted: true as const, halt_reason: halt }),
     ...(firstSync ? { first_sync: firstSyncOf(firstSync) } : {}),
-    ...(report && isTipStale(report, now) ? { node_height_stale: true as const } : {}),
+    ...toldStaleness(report, now),
     ...toldAlarm(report?.alarm, now)
   };
 }

@@ -1,4 +1,5 @@
-import type { PlatformRow, PlatformView } from '../../src/service/platform/platform-view.ts';
+import type { PlatformRow } from '../../src/service/platform/blame.ts';
+import type { PlatformView } from '../../src/service/platform/platform-view.ts';
 import { NEAR_BLOCKS } from '../../src/wire/state/pipeline.ts';
 import { type Cell, count, h, Table } from '../dom.ts';
 import { LaneView, laneOf, MARKS } from '../drawing/pipeline.ts';

@@ -57,6 +57,11 @@ export class NodeRpc {
     return this.#errorCount;
   }
 
+  /** Seconds since the node's last answer; null before it. */
+  get answerAgeS(): number | null {
+    return Number.isFinite(this.#answeredAt) ? Math.floor((performance.now() - this.#answeredAt) / 1000) : null;
+  }
+
   /** Milliseconds for which the node has left requests unanswered; 0 when the last one was answered. */
   get silentMs(): number {
     const first = Math.min(

@@ -9,13 +9,22 @@ const LOOK_EVERY_MS = 2_000;
 export class TrackerWatch {
   readonly #place: TrackerPlace;
   readonly #node: () => OwnNode | undefined;
+  readonly #onFault: (fault: string | undefined) => void;
   #health: TrackerHealth | undefined;
   #passingSince: number | null = null;
 
-  /** @param node the encoder's node as last seen; undefined before that */
-  constructor(place: TrackerPlace, node: () => OwnNode | undefined) {
+  /**
+   * @param node the encoder's node as last seen; undefined before that
+   * @param onFault called when a fault begins, changes or ends
+   */
+  constructor(
+    place: TrackerPlace,
+    node: () => OwnNode | undefined,
+    onFault: (fault: string | undefined) => void = () => undefined
+  ) {
     this.#place = place;
     this.#node = node;
+    this.#onFault = onFault;
   }
 
   /** The last state; undefined before the first answer. */
@@ -26,7 +35,10 @@ export class TrackerWatch {
   /** Asks until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
+      const before = this.#health?.tracker_fault;
       this.#health = await readTrackerHealth(this.#place, this.#node(), (fault) => this.#isPatient(fault));
+      const { tracker_fault: fault } = this.#health;
+      if (fault !== before) this.#onFault(fault);
       await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
     }
   }

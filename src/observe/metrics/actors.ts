@@ -42,6 +42,9 @@ export function gaugesOf<A extends Pick<MeasuredActor, 'actor'>>(
 /** Services that follow another service's database. */
 export const FOLLOWERS: ReadonlySet<string> = new Set(['indexer', 'explorer']);
 
+/** Services with actors that follow a coin node. */
+const AT_NODE: ReadonlySet<string> = new Set(['decoder', 'tracker']);
+
 /** Registers the metrics of all actors: progress and thread. */
 export function describeActors(registry: Registry, service: string, actors: () => readonly MeasuredActor[]): void {
   const each = gaugesOf(registry, service, actors);
@@ -54,6 +57,10 @@ export function describeActors(registry: Registry, service: string, actors: () =
       'since the service upstream stopped; 0 while it goes on',
       ({ report }) => report?.upstreamStopped
     );
+  if (AT_NODE.has(service)) {
+    each('node_up', '1 while the coin node answers', ({ report }) => Number(report?.node?.isHeard ?? false));
+    each('node_age_seconds', 'since the coin node told its tip', ({ report }) => report?.node?.ageS);
+  }
   each('circuit_open', '1 while the circuit breaker is open', ({ report }) =>
     report?.circuit ? Number(report.circuit === 'open') : null
   );

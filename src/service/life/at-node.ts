@@ -4,6 +4,7 @@ import { type NodeConfig, networkOf, nodeRpcOf } from '../../config/node.ts';
 import type { FrameConfig } from '../../config/service.ts';
 import type { Logger } from '../../log.ts';
 import { createMetrics } from '../../observe/metrics/metrics.ts';
+import { describeNode } from '../../observe/metrics/node.ts';
 import type { OpenedBy, RunningService } from '../define.ts';
 import type { HttpApp, ListenPlace } from '../ingress/listen.ts';
 import type { ServiceBase } from './base.ts';
@@ -47,7 +48,11 @@ export async function startAtNode({
   let working: Promise<void> | undefined;
   const opened = await openService({
     ...{ service, config, log, place },
-    metrics: createMetrics({ service: service.name, actors: () => [] }),
+    metrics: createMetrics({
+      service: service.name,
+      actors: () => [],
+      describe: (registry) => describeNode(registry, service.name, rpc)
+    }),
     open: (base) => ({
       ...open({ ...base, log, rpc, network, serves }),
       endWork: async () => {

@@ -1,26 +1,7 @@
-import { findNetwork } from '../../coin/find-network.ts';
-import { arrowOf, type Pipeline, type PipelineNode, type PipelineState } from '../../wire/state/pipeline.ts';
+import { arrowOf, type Pipeline, type PipelineNode } from '../../wire/state/pipeline.ts';
 import type { ServiceLook } from '../../wire/state/service-look.ts';
+import { blamed, networkIn, type PlatformRow } from './blame.ts';
 import type { ToldService } from './other-services.ts';
-
-/** One service of the platform, for one network or database. */
-export interface PlatformRow {
-  /** The service that is asked. */
-  readonly isSelf: boolean;
-  /** Its console page; null for what has none, such as a coin node. */
-  readonly url: string | null;
-  /** `decoder`, `sync server`; null while it never answered. */
-  readonly service: string | null;
-  readonly version: string | null;
-  /** The network or database that it works for; null where it works for all. */
-  readonly lane: string | null;
-  readonly state: PipelineState;
-  readonly doing: string;
-  readonly height: number | null;
-  readonly lag: number | null;
-  /** Why it is not well. */
-  readonly reason: string | null;
-}
 
 /** The platform as one service and those that it asks know it. */
 export interface PlatformView {
@@ -62,7 +43,7 @@ export function platformView(own: ServiceLook, others: readonly ToldService[]): 
   const found = all.flatMap((told) => boxesOf(told).map((node): Found => ({ told, node })));
   const silent = all.filter(({ look }) => look === null);
   const rows = [...found].sort((a, b) => placeOf(a) - placeOf(b) || textOf(a).localeCompare(textOf(b))).map(rowOf);
-  return { pipeline: wayOf(found), rows: [...rows, ...silent.map(silentRow)] };
+  return { pipeline: wayOf(found), rows: [...blamed(rows), ...silent.map(silentRow)] };
 }
 
 /** The boxes that are the service itself; a coin node is told of by its decoder. */
@@ -125,13 +106,6 @@ function wayOf(found: readonly Found[]): Pipeline {
 function networkOf({ role, lane }: PipelineNode): string | undefined {
   if (lane === null || !WAY.includes(role)) return undefined;
   return SYNC_ROLES.includes(role) && !lane.startsWith('indexer/') ? undefined : networkIn(lane);
-}
-
-/** The network of a lane, such as `indexer/LTC/regtest` or `litecoin-regtest`: a hub may spell it in another way. */
-function networkIn(lane: string): string {
-  const words = lane.replace('-', '/').split('/').slice(-2);
-  const known = findNetwork(words.join(':'));
-  return known ? `${known.chain}/${known.network}` : words.join('/');
 }
 
 function boxOn(network: string, { told, node }: Found): PipelineNode {

@@ -79,6 +79,8 @@ export interface OriginAnswers {
 
 /** Everything the front door is handed. */
 export interface AppDeps {
+  /** Whether the hub answered when it was asked last; null before the first request. */
+  readonly hubIsUp?: () => boolean | null;
   /** Registered before everything else: it sees each request. */
   readonly tracing?: FastifyPluginCallback | undefined;
   /** Version of this program, for the documentation. */

@@ -32,24 +32,37 @@ const SOURCE_STATES: Readonly<Record<string, PipelineState>> = {
   waiting: 'waiting'
 };
 
+/** The hub, as a sync service sees it. */
+interface HubLook {
+  readonly isKnown: boolean;
+  readonly isUp: boolean | null;
+}
+
 /**
  * The way of blocks as a sync service knows it: a server's databases, actors and subscribers; a client's sources and replicas.
  *
- * @param hubAnswers false while the hub has not named any database yet
+ * @param hub whether it has named any database yet, and whether it answered when it was asked last
  */
-export function syncPipeline(mode: 'server' | 'client', lanes: readonly SyncLane[], hubAnswers: boolean): Pipeline {
+export function syncPipeline(mode: 'server' | 'client', lanes: readonly SyncLane[], hub: HubLook): Pipeline {
   const parts = lanes.map(mode === 'server' ? serverLane : clientLane);
-  const hub: PipelineNode = {
-    ...boxOf(null, 'hub', 'hub'),
-    state: hubAnswers ? 'well' : 'waiting',
-    doing: hubAnswers
-      ? lanes.length === 1
-        ? 'names 1 database'
-        : `names ${lanes.length} databases`
-      : 'has not answered',
-    reason: hubAnswers ? null : 'the hub did not name any database yet: check HUB_API_HOST, HUB_PORT and that it runs'
+  return {
+    nodes: [hubBox(hub, lanes.length), ...parts.flatMap(({ nodes }) => nodes)],
+    edges: parts.flatMap(({ edges }) => edges)
   };
-  return { nodes: [hub, ...parts.flatMap(({ nodes }) => nodes)], edges: parts.flatMap(({ edges }) => edges) };
+}
+
+function hubBox({ isKnown, isUp }: HubLook, count: number): PipelineNode {
+  const box = boxOf(null, 'hub', 'hub');
+  const remedy = 'check HUB_API_HOST, HUB_PORT and that it runs';
+  if (!isKnown) {
+    const reason = `the hub did not name any database yet: ${remedy}`;
+    return { ...box, state: 'waiting', doing: 'has not answered', reason };
+  }
+  if (isUp === false) {
+    const reason = `what is known goes on, new databases are not seen: ${remedy}`;
+    return { ...box, state: 'failed', doing: 'does not answer', reason };
+  }
+  return { ...box, state: 'well', doing: count === 1 ? 'names 1 database' : `names ${count} databases` };
 }
 
 /** database → sync server → subscribers */

@@ -87,6 +87,8 @@ export interface ActorReport {
   readonly lastError: string | null;
   /** Seconds since the service upstream stopped, 0 while it goes on; missing where nobody looks at it. */
   readonly upstreamStopped?: number;
+  /** Its coin node: whether it answers, and the seconds since it told its tip; null before its first answer. Missing where it has none. */
+  readonly node?: { readonly isHeard: boolean | null; readonly ageS: number | null };
 }
 
 /** An actor's last report on its database. Routes answer from it, so a stuck database cannot stall them. */

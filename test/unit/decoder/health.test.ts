@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { actorReportOf, readinessOf } from '../../../src/chain/report.ts';
 import { type DecoderReport, healthOf, latestBlockOf, liveOf, statusOf } from '../../../src/decoder/health.ts';
 
 const NOW = 1_800_000_000_000;
@@ -55,9 +56,20 @@ test('the lag is null while a height is unknown, and never negative', () => {
 });
 
 test('node_height_stale stands only beside a tip older than two refresh intervals', () => {
-  assert.equal(healthWith({ nodePolledAt: NOW - 60_001 }).node_height_stale, true);
-  assert.ok(!('node_height_stale' in healthWith({ nodePolledAt: NOW - 60_000 })));
+  assert.equal(healthWith({ nodePolledAt: NOW - 8_001 }).node_height_stale, true);
+  assert.ok(!('node_height_stale' in healthWith({ nodePolledAt: NOW - 8_000 })));
   assert.ok(!('node_height_stale' in healthWith({ nodePolledAt: null })));
+});
+
+test('beside a stale tip no lag is known, and the age of the tip is told', () => {
+  const stale = { nodePolledAt: NOW - 12_300, lastProcessedBlock: 100 };
+  const { lag, blockLag, lag_blocks, synced, node_age_s } = healthWith(stale);
+  assert.deepEqual([lag, blockLag, lag_blocks, synced, node_age_s], [null, null, null, false, 12]);
+  const report = { ...GOOD, ...stale };
+  assert.equal(readinessOf({ report, crash: null }, NOW), 'behind');
+  const { lagBlocks, node, height } = actorReportOf(report, NOW);
+  assert.deepEqual([lagBlocks, node, height], [null, { isHeard: false, ageS: 12 }, 100]);
+  assert.equal(actorReportOf(GOOD, NOW).lagBlocks, 3);
 });
 
 test('phases: starting, running, db-unreachable', () => {
@@ -90,7 +102,7 @@ test('stalled: one height failed 20 times, or nothing advanced for 15 minutes, w
 
 test('a frozen tip, an unknown one and one that is reached are not stalled', () => {
   const late = { failures: 99, progressAt: NOW - 9_000_000 };
-  assert.equal(isStalled({ ...late, nodePolledAt: NOW - 60_001 }), false);
+  assert.equal(isStalled({ ...late, nodePolledAt: NOW - 8_001 }), false);
   assert.equal(isStalled({ ...late, nodeHeight: null, nodePolledAt: null }), false);
   assert.equal(isStalled({ ...late, nodeHeight: 97 }), false);
 });

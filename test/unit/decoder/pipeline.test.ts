@@ -37,7 +37,18 @@ test('a decoder shows its coin node, itself and its database, with the blocks th
 
 test("a decoder's wait is shown: a silent node, a database that is away, an operator", () => {
   assert.deepEqual(states({ state: 'parsing.caughtUp', lastProcessedBlock: 100 }), ['well', 'well', 'well']);
-  assert.deepEqual(states({ state: 'waitingForNode' }, null, 61_000), ['failed', 'waiting', 'well']);
+  assert.deepEqual(states({ state: 'waitingForNode' }, null, 8_001), ['failed', 'waiting', 'well']);
+  const silent = { state: 'parsing.caughtUp', lastProcessedBlock: 100 };
+  const { nodes, edges } = chainPipeline(ID, { report: { ...REPORT, ...silent }, crash: null }, 8_001);
+  assert.equal(edges[0]!.lag, null);
+  assert.deepEqual(
+    nodes.map(({ state, reason }) => [state, reason]),
+    [
+      ['failed', 'the coin node does not answer; check NODE_URL, NODE_PORT, NODE_USER, NODE_PASSWORD'],
+      ['waiting', 'its coin node does not answer'],
+      ['well', null]
+    ]
+  );
   assert.deepEqual(states({ state: 'connecting', isDatabaseReachable: false }), ['well', 'waiting', 'failed']);
   assert.deepEqual(states({ state: 'halted', haltReason: 'too deep' }), ['well', 'failed', 'well']);
   assert.deepEqual(states(null, 'it died'), ['unknown', 'failed', 'unknown']);

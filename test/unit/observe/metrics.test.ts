@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { DASHBOARD_FILE, renderDashboard } from '../../../scripts/documents/dashboard.ts';
 import { createMetrics } from '../../../src/observe/metrics/metrics.ts';
+import { describeNode } from '../../../src/observe/metrics/node.ts';
 import { describeOracle } from '../../../src/observe/metrics/oracle.ts';
 import type { MeasuredDatabase } from '../../../src/observe/metrics/sync/measured.ts';
 import { createSyncMetrics } from '../../../src/observe/metrics/sync/metrics.ts';
@@ -170,6 +171,8 @@ test('every metric of ours is on the dashboard, and dashboard and alerts ask for
     createMetrics({
       ...{ service, actors: () => [] },
       describe: (registry) => {
+        if (service === 'encoder' || service === 'miner')
+          describeNode(registry, service, { silentMs: 0, answerAgeS: 0 });
         if (service === 'hub') describeOracle(registry, { configured: 1, intervalMs: 1, pricing: () => undefined });
         return () => undefined;
       }
@@ -198,7 +201,7 @@ test('every metric of ours is on the dashboard, and dashboard and alerts ask for
       [...shown].some((each) => [name, `${name}_bucket`, `${name}_sum`, `${name}_count`].includes(each)),
       `${name} is on no dashboard`
     );
-  assert.equal([...ALERTS.matchAll(/- alert: /g)].length, 16);
+  assert.equal([...ALERTS.matchAll(/- alert: /g)].length, 17);
 });
 
 test('a hub tells of its prices how many sources are missing, how far they differ, and how many rounds are missed', async () => {

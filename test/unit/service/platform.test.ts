@@ -73,6 +73,45 @@ test('a service that does not answer keeps its place, with the reason; one that 
   assert.deepEqual([service, url, state, reason], [null, 'http://encoder:1', 'failed', 'connect ECONNREFUSED']);
 });
 
+test('a row that rests on a coin node that does not answer says so, and the node alone is blamed', () => {
+  const [silent, decoder] = DECODER.pipeline.nodes;
+  const remedy = 'the coin node does not answer; check NODE_URL';
+  const node = { ...silent!, state: 'failed', doing: 'does not answer', reason: remedy, height: 11 } as const;
+  const waiting = { ...decoder!, state: 'waiting', reason: 'its coin node does not answer' } as const;
+  const stopped = { ...DECODER, pipeline: { ...DECODER.pipeline, nodes: [node, waiting] } };
+  const lane = 'indexer/litecoin/regtest';
+  const server = lookOf('sync', laneOf('indexer/LTC/regtest', ['database', 4], ['sync server', 4]));
+  const replica = { ...lookOf('sync', laneOf(lane, ['source', 4], ['replica', 4])), instance: 'replica' };
+  const explorer = lookOf('explorer', laneOf(lane, ['database', 4], ['explorer', 4]));
+  const elsewhere = { ...lookOf('sync', laneOf(lane, ['source', 6], ['replica', 6])), instance: 'elsewhere' };
+  const others = [stopped, INDEXER, replica, explorer, elsewhere, HUB].map((look) => toldOf(look));
+  const { rows } = platformView(server, others);
+  const rests = 'rests on the coin node, which does not answer';
+  assert.deepEqual(
+    rows.map(({ service, state, lag, reason }) => [service, state, lag, reason]),
+    [
+      ['coin node', 'failed', null, remedy],
+      ['decoder', 'waiting', null, rests],
+      ['indexer', 'waiting', null, rests],
+      ['sync server', 'waiting', null, rests],
+      ['replica', 'waiting', null, rests],
+      ['replica', 'well', 0, null],
+      ['explorer', 'waiting', null, rests],
+      ['hub', 'unknown', null, null]
+    ]
+  );
+  const well = platformView(server, [toldOf(DECODER), toldOf(INDEXER)]).rows;
+  assert.deepEqual(
+    well.map(({ state, lag }) => [state, lag]),
+    [
+      ['well', null],
+      ['well', 1],
+      ['well', 7],
+      ['well', 0]
+    ]
+  );
+});
+
 test('a service that is told to ask itself too is shown once', () => {
   const { rows } = platformView(SERVER, [toldOf(SERVER), toldOf(DECODER)]);
   assert.deepEqual(

@@ -28,6 +28,12 @@ test('the whole mempool has an age: looks that keep failing end it, whatever the
   assert.deepEqual([late.mempool_ready, late.mempool_age_s, late.mempool_size], [false, 61, 3]);
 });
 
+test('beside a stale tip no lag is known: it is neither synced nor quiescent', () => {
+  const { lag, synced, node_height_stale, node_age_s } = trackerStatusOf(viewOf({}), NOW + 9_000);
+  assert.deepEqual([lag, synced, node_height_stale, node_age_s], [null, false, true, 9]);
+  assert.equal(quiescenceOf(viewOf({}), NOW + 9_000).ready, false);
+});
+
 test('a statement that MariaDB refuses, or ends at its limit, makes a tracker unhealthy', () => {
   const statusAt = (code: string) =>
     trackerStatusOf(viewOf({ alarm: { code, reason: 'r', remedy: 'm', since: NOW - 1_000 } }), NOW).status;

@@ -24,6 +24,9 @@ const replica = {
   ...{ infraOnly: false, checkpointHeight: null, indexMapMismatches: null, reorgs: 0 }
 };
 
+/** A hub that answers. */
+const HUB = { isKnown: true, isUp: true };
+
 test('a server shows its database, what it sent, and the slowest of its subscribers', () => {
   const subscriber = {
     id: 'a',
@@ -33,7 +36,7 @@ test('a server shows its database, what it sent, and the slowest of its subscrib
     state: 'draining',
     bufferedBytes: 0
   } as const;
-  const { nodes, edges } = syncPipeline('server', [lane(reportOf(INDEXER, { tip: 9 }), [subscriber])], true);
+  const { nodes, edges } = syncPipeline('server', [lane(reportOf(INDEXER, { tip: 9 }), [subscriber])], HUB);
   assert.deepEqual(
     nodes.map(({ role, state, height }) => [role, state, height]),
     [
@@ -64,7 +67,7 @@ test('a client shows every source: the one that blocks come from, one for hashes
     height: 7,
     replica: { ...replica, sources }
   });
-  const { nodes, edges } = syncPipeline('client', [lane(report)], true);
+  const { nodes, edges } = syncPipeline('client', [lane(report)], HUB);
   assert.deepEqual(
     nodes.slice(1).map(({ name, state, reason }) => [name, state, reason]),
     [
@@ -85,10 +88,12 @@ test('a client shows every source: the one that blocks come from, one for hashes
 });
 
 test('a hub that has not answered, and an actor that has not reported, are shown as what is waited for', () => {
-  const [hub] = syncPipeline('client', [], false).nodes;
+  const [hub] = syncPipeline('client', [], { isKnown: false, isUp: false }).nodes;
   assert.equal(hub?.state, 'waiting');
   assert.match(hub?.reason ?? '', /HUB_API_HOST/);
-  assert.equal(syncPipeline('client', [lane(null)], true).nodes.at(-1)?.state, 'unknown');
+  const [silent] = syncPipeline('server', [], { isKnown: true, isUp: false }).nodes;
+  assert.deepEqual([silent?.state, silent?.doing], ['failed', 'does not answer']);
+  assert.equal(syncPipeline('client', [lane(null)], HUB).nodes.at(-1)?.state, 'unknown');
 });
 
 test('200: the pipeline comes with every look at the service', async () => {

@@ -434,6 +434,8 @@ export const ERRORS = {
   ACTOR_BUSY: { status: 503, policy: 'restart', hint: 'retry; see mailbox depth in GET /debug/actors' },
   /** The actor is starting, or its restart budget is spent. */
   ACTOR_NOT_READY: { status: 503, policy: 'restart', hint: 'retry; see GET /debug/actors for its state' },
+  /** An operator paused the actor; the reason says from where, why and when. */
+  ACTOR_PAUSED: { status: 503, policy: 'restart', hint: 'resume it: POST /debug/actors/…/restart, or its console' },
   /** The task pool's queue is full. */
   TASKS_BUSY: { status: 503, policy: 'restart', hint: 'retry; too many heavy tasks wait for a core' },
   /** The other end of a message port sent a message outside the protocol. */

@@ -166,7 +166,7 @@ export async function startSync(config: SyncConfig, { service, log, options }: S
         control: {
           kill: (id) => supervisor.kill(id),
           restart: (id) => supervisor.restart(id, config.SHUTDOWN_GRACE_MS),
-          pause: (id) => supervisor.pause(id, config.SHUTDOWN_GRACE_MS),
+          pause: (id, by) => supervisor.pause(id, by, config.SHUTDOWN_GRACE_MS),
           verify: async (id) => void (await directory.lookup(id).ask('verify.request', {})),
           clearHalt: (id) => directory.lookup(id).ask('halt.clear', {})
         },

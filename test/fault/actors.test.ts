@@ -183,9 +183,23 @@ test('an actor whose account MariaDB refuses is parked, and starts again by itse
   assert.equal(generationOf(supervisor), 2);
   await assert.rejects(supervisor.handle(ID).ask('fail', { code: 'DATABASE_REFUSED' }));
   await until(() => supervisor.state(ID) === 'parked');
-  await supervisor.pause(ID);
+  await supervisor.pause(ID, 'from 192.0.2.7: repairs');
   await sleep(400);
   assert.equal(supervisor.state(ID), 'paused', 'an operator has the last word');
+});
+
+test('ACTOR_PAUSED: who paused an actor, why and since when is told until it is resumed', async () => {
+  const { supervisor } = open();
+  supervisor.start(spec());
+  await until(() => supervisor.state(ID) === 'running');
+  await supervisor.pause(ID, 'from 192.0.2.7: repairs');
+  const { code, message } = supervisor.view(ID).reason!;
+  assert.equal(code, 'ACTOR_PAUSED');
+  assert.match(message, /^an operator paused it at 20\S+Z \(from 192\.0\.2\.7: repairs\)/);
+  assert.throws(() => supervisor.handle(ID), /repairs/);
+  await supervisor.restart(ID);
+  await until(() => supervisor.state(ID) === 'running');
+  assert.equal(supervisor.view(ID).reason, null);
 });
 
 test('policy exit: the composition is told and the actor stays down', async () => {

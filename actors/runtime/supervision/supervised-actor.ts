@@ -124,10 +124,10 @@ export class SupervisedActor<
     void this.#launch();
   }
 
-  /** Asks the thread to finish and ends it; it is gone when this returns. */
-  async stop(graceMs: number, state: 'stopped' | 'paused' = 'stopped'): Promise<void> {
+  /** Asks the thread to finish and ends it; it is gone when this returns. @param pause who paused it; null: it is stopped */
+  async stop(graceMs: number, pause: PlatformError | null = null): Promise<void> {
     const handle = this.#handle;
-    this.#leave(state, null);
+    this.#leave(pause ? 'paused' : 'stopped', pause);
     if (handle) this.#past = this.#finish(handle, graceMs);
     await this.#past;
   }

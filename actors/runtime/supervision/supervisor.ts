@@ -102,9 +102,14 @@ export class Supervisor<
     await Promise.all([...this.#actors.values()].map((actor) => actor.stop(graceMs)));
   }
 
-  /** An operator's pause: the actor stays down until an operator restarts it, even if its database changes. */
-  async pause(id: ActorName, graceMs = 10_000): Promise<void> {
-    await this.#find(id).stop(graceMs, 'paused');
+  /**
+   * An operator's pause: the actor stays down until an operator restarts it, even if its database changes.
+   *
+   * @param by who asked for it, and why; shown with the time for as long as it is paused
+   */
+  async pause(id: ActorName, by: string, graceMs = 10_000): Promise<void> {
+    const reason = `an operator paused it at ${new Date().toISOString()} (${by})`;
+    await this.#find(id).stop(graceMs, new PlatformError('ACTOR_PAUSED', { reason }));
   }
 
   /** An operator's restart: out of parked, failed, stopped, paused or backoff at once, and with a full budget. */

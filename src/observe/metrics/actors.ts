@@ -50,7 +50,9 @@ export function describeActors(registry: Registry, service: string, actors: () =
   const each = gaugesOf(registry, service, actors);
   each('height_blocks', 'last block that was sent (server) or written', ({ report }) => report?.height);
   each('tip_blocks', 'last block that is known upstream', ({ report }) => report?.tip);
-  each('lag_blocks', 'tip minus height', ({ report }) => report?.lagBlocks);
+  each('lag_blocks', 'tip minus height; none while it is not known', ({ actor, report }) =>
+    actor.state === 'running' ? report?.lagBlocks : null
+  );
   if (FOLLOWERS.has(service))
     each(
       'upstream_stopped_seconds',

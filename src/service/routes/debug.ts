@@ -5,7 +5,7 @@ import { DatabaseIdSchema } from '../../wire/data/database.ts';
 import { type ActorName, actorKey, actorNamed, subjectOf } from '../../wire/state/actor.ts';
 import type { ActorView } from '../../wire/state/actor-view.ts';
 import type { Pipeline } from '../../wire/state/pipeline.ts';
-import type { ActorReport } from '../../wire/state/report.ts';
+import { type ActorReport, presentReport } from '../../wire/state/report.ts';
 import { type ServiceLook, ServiceLookSchema } from '../../wire/state/service-look.ts';
 import type { TimelineReader } from '../../wire/state/timeline.ts';
 import { type AddressReader, isNear } from '../callers/address.ts';
@@ -21,8 +21,8 @@ export interface ActorControl {
   /** Ends its thread as a crash would. */
   kill(id: ActorName): Promise<void>;
   restart(id: ActorName): Promise<void>;
-  /** Stops it until `restart`. */
-  pause(id: ActorName): Promise<void>;
+  /** Stops it until `restart`. @param by who did so, and why */
+  pause(id: ActorName, by: string): Promise<void>;
 }
 
 /** The actors of a service, as its console shows them. */
@@ -108,7 +108,7 @@ export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, dep
           { database: actorKey(id), from: addressOf(request.raw) },
           `an operator asked for: ${action} actor`
         );
-        await actors.control[action](id);
+        await actors.control[action](id, `from ${addressOf(request.raw)}`);
         return reply.code(202).send({ ok: true, action, dbType: subjectOf(id), chain, network });
       }
     );
@@ -126,12 +126,11 @@ const liveRoute: FastifyPluginAsyncTypebox<DebugDeps> = async (app, deps) => {
   let look = { text: '', at: Number.NEGATIVE_INFINITY };
   const lookAtActors = () => {
     if (performance.now() - look.at < LOOK_MS) return look.text;
-    const found = actors.list().map(({ transitions: _, ...actor }) => ({
-      key: actorKey(actor.id),
-      ...actor,
-      charts: charts[actor.kind] ?? [],
-      ...actors.describe(actor.id)
-    }));
+    const found = actors.list().map(({ transitions: _, ...actor }) => {
+      const { report, ...more } = actors.describe(actor.id);
+      const present = report && presentReport(report, actor.state === 'running');
+      return { key: actorKey(actor.id), ...actor, charts: charts[actor.kind] ?? [], ...more, report: present };
+    });
     const text = `"databases":${JSON.stringify(found)},"pipeline":${JSON.stringify(actors.pipeline())}`;
     look = { text, at: performance.now() };
     return look.text;

@@ -89,7 +89,7 @@ function serverLane(lane: SyncLane): Pipeline {
   return {
     nodes: [database, server, taker],
     edges: [
-      arrowOf(database, server, server, server.height),
+      { ...arrowOf(database, server, server, server.height), ...(lane.state === 'running' ? {} : { lag: null }) },
       { ...arrowOf(server, taker, taker, server.height), lag: slowest }
     ]
   };
@@ -106,24 +106,26 @@ function clientLane(lane: SyncLane): Pipeline {
   const key = databaseKey(lane.id);
   const replica = { ...actorBox(lane, 'replica', 'replica'), percent: lane.report?.replica?.percent ?? null };
   const found = lane.report?.replica?.sources ?? [];
-  const sources = found.map((source) => ({ source, node: sourceBox(key, source) }));
+  const isUp = lane.state === 'running';
+  const sources = found.map((source) => ({ source, node: sourceBox(key, source, isUp) }));
   const arrows = sources.map(({ source, node }): PipelineEdge => {
-    if (source.state === 'followed') return arrowOf(node, replica, replica, replica.height);
+    const followed = arrowOf(node, replica, replica, replica.height);
+    if (source.state === 'followed') return isUp ? followed : { ...followed, lag: null };
     const isHeard = source.state === 'heard';
     return { ...arrowOf(node, replica, node, null), lag: null, carries: isHeard ? 'hashes only' : 'nothing' };
   });
   return { nodes: [...sources.map(({ node }) => node), replica], edges: arrows };
 }
 
-function sourceBox(key: string, { url, state, height, error }: Source): PipelineNode {
+function sourceBox(key: string, { url, state, height, error }: Source, isUp: boolean): PipelineNode {
   const name = URL.parse(url)?.host ?? url;
+  const box = { ...boxOf(key, 'source', name), id: `${key} source ${url}`, height };
+  if (!isUp) return { ...box, doing: 'not heard' };
   const condition = SOURCE_STATES[state] ?? 'unknown';
   return {
-    ...boxOf(key, 'source', name),
-    id: `${key} source ${url}`,
+    ...box,
     state: condition,
     doing: state,
-    height,
     reason: condition === 'well' ? null : boundReason(error)
   };
 }

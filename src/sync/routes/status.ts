@@ -95,7 +95,7 @@ function describe(id: DatabaseId, { config, directory }: StatusDeps): DatabaseSt
     block_height: report?.height != null && report.height >= 0 ? report.height : null, // -1: a source without a block
     block_time: report?.blockTime ?? null,
     ...(report?.hashes ?? unknownHashes(id.dbType)),
-    lag_blocks: report?.lagBlocks ?? null,
+    lag_blocks: directory.isUp(id) ? (report?.lagBlocks ?? null) : null,
     poll_error_count: report?.pollErrorCount ?? 0,
     database_silent_s: report?.databaseSilentS ?? 0,
     phase: report?.phase ?? null,

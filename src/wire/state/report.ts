@@ -91,6 +91,11 @@ export interface ActorReport {
   readonly node?: { readonly isHeard: boolean | null; readonly ageS: number | null };
 }
 
+/** Returns a report as of now: what an actor last told of its lag says nothing while its thread does not run. */
+export function presentReport<R extends Pick<ActorReport, 'lagBlocks'>>(report: R, isUp: boolean): R {
+  return isUp ? report : { ...report, lagBlocks: null };
+}
+
 /** An actor's last report on its database. Routes answer from it, so a stuck database cannot stall them. */
 export interface DatabaseReport extends ActorReport {
   readonly id: DatabaseId;

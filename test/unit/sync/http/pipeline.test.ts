@@ -87,6 +87,29 @@ test('a client shows every source: the one that blocks come from, one for hashes
   );
 });
 
+test('a paused replica shows who paused it, and knows neither its lag nor its sources', () => {
+  const report = reportOf(INDEXER, {
+    mode: 'client',
+    phase: 'live',
+    height: 12,
+    tip: 12,
+    replica: { ...replica, sources: [source] }
+  });
+  const reason = { name: 'PlatformError', code: 'ACTOR_PAUSED', message: 'an operator paused it', detail: {} };
+  const { nodes, edges } = syncPipeline('client', [{ ...lane(report), state: 'paused', reason } as SyncLane], HUB);
+  assert.deepEqual(
+    nodes.slice(1).map(({ role, state, doing, reason: why }) => [role, state, doing, why]),
+    [
+      ['source', 'unknown', 'not heard', null],
+      ['replica', 'waiting', 'paused', 'an operator paused it']
+    ]
+  );
+  assert.deepEqual(
+    edges.map(({ lag }) => lag),
+    [null]
+  );
+});
+
 test('a hub that has not answered, and an actor that has not reported, are shown as what is waited for', () => {
   const [hub] = syncPipeline('client', [], { isKnown: false, isUp: false }).nodes;
   assert.equal(hub?.state, 'waiting');

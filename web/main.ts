@@ -3,6 +3,7 @@ import { Shortcuts } from './keys.ts';
 import { KeyNeeded, type Live, LiveState, setKey } from './live.ts';
 import { ThemeSwitch } from './theme.ts';
 import { ActorPage } from './views/actor.ts';
+import { Audit } from './views/audit.ts';
 import { Docs } from './views/docs.ts';
 import { Overview } from './views/overview.ts';
 import { Subscribers } from './views/subscribers.ts';
@@ -19,6 +20,7 @@ const VIEWS: readonly (readonly [href: string, name: string, make: () => View, h
   ['#/timeline', 'Timeline', () => new TimelinePage(), hasActors],
   ['#/subscribers', 'Subscribers', () => new Subscribers(), isSync],
   ['#/transparency', 'Transparency', () => new Transparency(), isSync],
+  ['#/audit', 'Audit', () => new Audit()],
   ['#/docs', 'Interface', () => new Docs()]
 ];
 

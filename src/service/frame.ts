@@ -11,6 +11,8 @@ import {
 import type { FrameConfig } from '../config/service.ts';
 import type { Logger } from '../log.ts';
 import type { RequestMetrics } from '../observe/metrics/metrics.ts';
+import { AuditLog } from './audit/audit-log.ts';
+import { auditOperators, auditRoutes } from './audit/audit-routes.ts';
 import { type AddressReader, createAddressReader, createPeerReader } from './callers/address.ts';
 import { type AcceptedTokens, type Authenticator, createAuthenticator } from './callers/auth.ts';
 import { allowOrigins } from './callers/cross-origin.ts';
@@ -65,6 +67,8 @@ export interface FrameParts {
   /** Queue for callers' questions. */
   readonly turns: Turns;
   readonly requestBodies: RequestBodies;
+  /** Operations that changed something. */
+  readonly audit: AuditLog;
 }
 
 /** A service, as a list of what it has. */
@@ -89,6 +93,8 @@ export interface ServiceDefinition {
   readonly consoleFiles: ReadonlyMap<string, ConsoleFile>;
   /** Registered before everything else: it sees each request. */
   readonly tracing?: FastifyPluginCallback | undefined;
+  /** Directory of the audit log; without it the log ends with the process. */
+  readonly stateDirectory?: string;
   /** Path of the console page; `/` when absent. A service with a page of its own at `/` sets it. */
   readonly consolePath?: string;
   readonly rpc?: RpcOptions;
@@ -144,7 +150,8 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
   const countWrongKey = wrongKeyCounter(authenticator, clientLimiter, metrics);
   const answers = new HeldBodies();
   const requestBodies = new RequestBodies({ addressOf, authenticator, budget, clientLimiter });
-  const parts = { authenticator, addressOf, clientLimiter, countWrongKey, budget, turns, requestBodies };
+  const audit = new AuditLog(service.stateDirectory ?? null, service.log);
+  const parts = { authenticator, addressOf, clientLimiter, countWrongKey, budget, turns, requestBodies, audit };
   const app = fastify(serverOptions(service, parts)) as unknown as FastifyInstance;
   readJson(app, requestBodies);
 
@@ -175,6 +182,7 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
     if (isWhole && owes) budget.charge(addressOf(raw), { bytes: payload.length });
     return await answers.hold(addressOf(raw), reply, payload);
   });
+  auditOperators(app, parts);
   app.setErrorHandler(errorHandler({ withCode: service.documentation.codesAlways ? 'always' : true }));
   app.setNotFoundHandler(async (_, reply) => refuse(service, reply, 404, 'not found'));
   app.register(rateLimit, { global: false, store: RequestWindows });
@@ -292,6 +300,7 @@ function registerRoutes(
   const others = new OtherServices(config.CONSOLE_SERVICES ?? [], config.CONSOLE_SERVICES_KEY);
   const own = { version, service: name, mode, console: consolePath, actors, charts, readiness };
   app.register(debugRoutes, { ...parts, ...own, others });
+  app.register(auditRoutes, parts);
   app.register(documentationRoutes, { ...parts, document, methods: openRpc?.methods });
   app.register(consoleRoutes, service);
   app.register(metricsRoutes, service);

@@ -157,6 +157,7 @@ export async function startSync(config: SyncConfig, { service, log, options }: S
         log,
         sourceKey,
         hubIsUp: () => hubIsUp,
+        stateDirectory: config.SYNC_STATE_DIR,
         artifacts,
         fanOut,
         relay,

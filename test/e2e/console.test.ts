@@ -44,6 +44,14 @@ const seen = (page: Page, selector: string, text: string | RegExp) =>
     .first()
     .waitFor({ state: 'attached', ...PATIENCE });
 
+/** Presses a button whose operation is confirmed by the name of the actor, with a reason. */
+async function confirmed(page: Page, operation: string): Promise<void> {
+  await page.click(`button >> text=${operation}`);
+  await page.fill('#confirmed', DATABASE);
+  await page.fill('#reason', `a test of ${operation}`);
+  await page.click('dialog button.danger');
+}
+
 /** Waits until an element of a chart is there. */
 const drawn = (page: Page, selector: string) => page.waitForSelector(selector, { state: 'attached', ...PATIENCE });
 
@@ -70,13 +78,15 @@ test('the console shows what is, an operator acts through it, and it proves what
   await server.click(`td a >> text=${DATABASE}`);
   await seen(server, 'figure', 'source: polling.caughtUp');
   await drawn(server, '.state.active[data-state="polling.caughtUp"]');
-  await server.click('button >> text=Kill actor');
+  await confirmed(server, 'Kill actor');
   await seen(server, 'p', 'Kill actor: done');
   await seen(server, 'td', 'died');
   await seen(server, 'td', 'killed');
   await seen(server, 'dd', 'running, polling.caughtUp');
   await drawn(server, '.edge.taken');
   await seen(server, '.stories li', /was killed; started again after [\d.]+ s, it was caught up after/);
+  await server.click('nav >> text=Audit');
+  await seen(server, 'td', 'a test of Kill actor');
   const height = await appendBlocks(source, 2, 'after');
   await pair.settle(client, height);
   await server.click('nav >> text=Timeline');
@@ -130,12 +140,12 @@ test('the console shows what is, an operator acts through it, and it proves what
     "INSERT INTO sync_halt (id, reason, detected_at) VALUES (1, 'halted by a test <b id=hostile>', NOW(6))"
   );
   await replica.click(`td a >> text=${DATABASE}`);
-  await replica.click('button >> text=Restart actor');
+  await confirmed(replica, 'Restart actor');
   await seen(replica, 'dd', 'halted: halted by a test <b id=hostile>');
   await seen(replica, '.node[data-state="failed"] .reason', 'halted by a test <b id=hostile>; another program');
   assert.equal(await replica.locator('#hostile').count(), 0);
   await drawn(replica, '.state.active[data-state="halted"]');
-  await replica.click('button >> text=Clear halt');
+  await confirmed(replica, 'Clear halt');
   await seen(replica, 'dd', 'running, live');
   await foldsAndZooms(replica);
 
@@ -194,7 +204,7 @@ async function reachedByKeyboard(page: Page): Promise<string[]> {
 test('every page is used by keyboard alone: each control is reached and says what it is', async () => {
   const expected: Readonly<Record<string, readonly string[]>> = {
     '#/': [`a: ${DATABASE}`],
-    [`#/actor/${DATABASE}`]: ['button: Restart actor', 'button: Kill actor', 'button: Pause', 'button: Resume'],
+    [`#/actor/${DATABASE}`]: ['button: Restart actor', 'button: Kill actor', 'button: Pause'],
     '#/timeline': [
       'input: Filter',
       'input: transition',

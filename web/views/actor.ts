@@ -1,6 +1,7 @@
 import { waitOf } from '../../src/wire/state/condition.ts';
 import { machineOf } from '../../src/wire/state/machine-name.ts';
 import type { TimelineEntry } from '../../src/wire/state/timeline.ts';
+import { confirmByName } from '../confirm.ts';
 import { count, duration, h, setText, Table } from '../dom.ts';
 import { Chart, eventText } from '../drawing/chart.ts';
 import { Frames } from '../drawing/frames.ts';
@@ -23,6 +24,32 @@ export function chartedMachines({ charts, machines }: Pick<LiveDatabase, 'charts
   });
 }
 
+/** An operation that a page offers. */
+interface Offer {
+  readonly name: string;
+  readonly path: string;
+  readonly isDanger?: boolean;
+  /** It changes nothing: it asks for no confirmation. */
+  readonly isHarmless?: boolean;
+}
+
+const RESTART = '/debug/actors/KEY/restart';
+const RUNNING: readonly Offer[] = [
+  { name: 'Restart actor', path: RESTART },
+  { name: 'Kill actor', path: '/debug/actors/KEY/kill', isDanger: true },
+  { name: 'Pause', path: '/debug/actors/KEY/pause' }
+];
+
+/** Returns the operations that apply to an actor in a state. */
+export function offersOf(state: string, isReplica: boolean, isHalted: boolean): readonly Offer[] {
+  const isUp = state === 'running' || state === 'starting';
+  return [
+    ...(isUp ? RUNNING : [{ name: 'Resume', path: RESTART }]),
+    ...(isUp && isReplica ? [{ name: 'Verify', path: '/debug/actors/KEY/verify', isHarmless: true }] : []),
+    ...(isReplica && isHalted ? [{ name: 'Clear halt', path: '/halt/clear/KEY', isDanger: true }] : [])
+  ];
+}
+
 /** One actor: its charts, what it waits for, why it was restarted, and what an operator may do. */
 export class ActorPage implements View {
   readonly showsEntries = true;
@@ -32,6 +59,7 @@ export class ActorPage implements View {
   readonly #facts = h('dl');
   readonly #values = new Map<string, HTMLElement>();
   readonly #buttons = h('div', { class: 'bar' });
+  #shownButtons = '';
   readonly #answer = h('p', { role: 'status' });
   readonly #charts = new Map<string, Chart>();
   readonly #chartList = h('div', { class: 'columns' });
@@ -62,7 +90,7 @@ export class ActorPage implements View {
       setText(this.#answer, state.last ? `there is no database ${this.#key}` : '');
       return;
     }
-    this.#showButtons(state.last!.operated, state.last!.mode);
+    this.#showButtons(state.last!.operated, state.last!.mode, database);
     this.#showFacts(database);
     this.#lane.update(laneOf(state.last!.pipeline, this.#key));
     const own = state.entries.filter((entry) => keyOf(entry) === this.#key);
@@ -83,26 +111,30 @@ export class ActorPage implements View {
     );
   }
 
-  #showButtons(operated: boolean, mode: string | null): void {
-    if (!operated || this.#buttons.childElementCount > 0) return;
-    const act = (name: string, path: string, danger = false) =>
-      h('button', { type: 'button', class: danger ? 'danger' : null, click: () => void this.#act(name, path) }, name);
-    this.#buttons.append(
-      act('Restart actor', `/debug/actors/${this.#key}/restart`),
-      act('Kill actor', `/debug/actors/${this.#key}/kill`, true),
-      act('Pause', `/debug/actors/${this.#key}/pause`),
-      act('Resume', `/debug/actors/${this.#key}/restart`)
-    );
-    if (mode !== 'client') return;
-    this.#buttons.append(
-      act('Verify', `/debug/actors/${this.#key}/verify`),
-      act('Clear halt', `/halt/clear/${this.#key}`, true)
+  /** Shows what applies in the present state; a button under the pointer stays while that does not change. */
+  #showButtons(operated: boolean, mode: string | null, { state, report }: LiveDatabase): void {
+    const isHalted = Boolean(report?.replica?.halt);
+    const offered = operated ? offersOf(state, mode === 'client', isHalted) : [];
+    const shown = offered.map(({ name }) => name).join();
+    if (this.#shownButtons === shown) return;
+    this.#shownButtons = shown;
+    this.#buttons.replaceChildren(
+      ...offered.map((offer) =>
+        h(
+          'button',
+          { type: 'button', class: offer.isDanger ? 'danger' : null, click: () => void this.#act(offer) },
+          offer.name
+        )
+      )
     );
   }
 
-  async #act(name: string, path: string): Promise<void> {
+  async #act({ name, path, isHarmless }: Offer): Promise<void> {
+    const reason = isHarmless ? '' : await confirmByName(name, this.#key);
+    if (reason === null) return;
     setText(this.#answer, `${name} …`);
-    const answer = await ask(path, 'POST').then(
+    const address = path.replace('KEY', this.#key) + (reason ? `?reason=${encodeURIComponent(reason)}` : '');
+    const answer = await ask(address, 'POST').then(
       (body) => (body as { message?: string }).message ?? 'done',
       (fault: Error) => fault.message || 'the key is not accepted'
     );

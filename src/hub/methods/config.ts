@@ -71,6 +71,7 @@ export function configMethods(
       params: Type.Object({ config: Tree(Type.Unknown()) }, { additionalProperties: false }),
       result: Success,
       write: true,
+      isAudited: true,
       errors: [...DATABASE_ERRORS, ...(set === null ? [] : OF_THE_SET)],
       async run({ config }, { aside }) {
         const edits = [...editsOf(config)];

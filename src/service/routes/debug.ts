@@ -8,6 +8,7 @@ import type { Pipeline } from '../../wire/state/pipeline.ts';
 import { type ActorReport, presentReport } from '../../wire/state/report.ts';
 import { type ServiceLook, ServiceLookSchema } from '../../wire/state/service-look.ts';
 import type { TimelineReader } from '../../wire/state/timeline.ts';
+import { ReasonSchema, reasonOf } from '../audit/audit-routes.ts';
 import { type AddressReader, isNear } from '../callers/address.ts';
 import type { Authenticator } from '../callers/auth.ts';
 import { createLimit } from '../callers/limits.ts';
@@ -99,7 +100,7 @@ export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, dep
       `/debug/actors/:dbType/:chain/:network/${action}`,
       {
         config: { operator: true, doc: { tag: 'Operator', summary: ACTIONS[action], description: NEEDS_OPERATOR } },
-        schema: { params: Type.Object(ActorParams), response: { 202: AnswerSchema } }
+        schema: { params: Type.Object(ActorParams), querystring: ReasonSchema, response: { 202: AnswerSchema } }
       },
       async (request, reply) => {
         const { dbType, chain, network } = request.params;
@@ -108,7 +109,8 @@ export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, dep
           { database: actorKey(id), from: addressOf(request.raw) },
           `an operator asked for: ${action} actor`
         );
-        await actors.control[action](id, `from ${addressOf(request.raw)}`);
+        const why = reasonOf(request);
+        await actors.control[action](id, `from ${addressOf(request.raw)}${why ? `: ${why}` : ''}`);
         return reply.code(202).send({ ok: true, action, dbType: subjectOf(id), chain, network });
       }
     );

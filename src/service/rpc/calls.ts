@@ -97,9 +97,11 @@ async function run(
   }
   try {
     const returned = await method.run(params, caller);
+    if (method.isAudited) caller.audit(call.method, 'done');
     const { status, result } = returned instanceof RpcAnswer ? returned : { status: 200, result: returned };
     return { status, reply: { jsonrpc: '2.0', result: result ?? null, id } };
   } catch (caught) {
+    if (method.isAudited) caller.audit(call.method, `refused: ${PlatformError.from(caught).code}`);
     tellFailure(log, call.method, caught);
     return { status: method.isProbe ? 503 : 200, reply: failureOf(id, caught, method.operational) };
   }

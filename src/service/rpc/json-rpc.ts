@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
+import type { AuditLog } from '../audit/audit-log.ts';
 import type { AddressReader } from '../callers/address.ts';
 import type { Authenticator } from '../callers/auth.ts';
 import { createLimit, limitDocuments } from '../callers/limits.ts';
@@ -48,6 +49,7 @@ interface RpcDeps {
   readonly budget: WorkBudget;
   readonly turns: Turns;
   readonly requestBodies: RequestBodies;
+  readonly audit: AuditLog;
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -79,7 +81,7 @@ const pathOf = (path: string) => (path.includes(':coin') ? { params: CodeSchema 
  */
 export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
   app,
-  { rpc, document, authenticator, addressOf, countWrongKey, budget, turns, requestBodies }
+  { rpc, document, authenticator, addressOf, countWrongKey, budget, turns, requestBodies, audit }
 ) => {
   const { bodyLimitBytes, batchLimit = BATCH_LIMIT, serves } = rpc;
   const kept = new KeptResult(document);
@@ -133,7 +135,9 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
         countWrongKey(request.raw);
         return hasKey(request);
       },
-      ...{ isLocal, charge, aside }
+      ...{ isLocal, charge, aside },
+      audit: (operation, outcome) =>
+        audit.add({ at: new Date().toISOString(), from: address, operation, target: null, reason: null, outcome })
     });
     const isGone = () => request.raw.socket.destroyed;
     const inTurn: InTurn = async (work) => {

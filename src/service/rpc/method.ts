@@ -17,6 +17,8 @@ export interface RpcCaller {
   readonly isLocal: boolean;
   /** Counts rows that were read for it, beside the bytes and the time that every answer costs. */
   charge(cost: Cost): void;
+  /** Notes the call in the audit log. */
+  readonly audit: (operation: string, outcome: string) => void;
   /** Waits for another program without the turn of its call. */
   readonly aside: Aside;
 }
@@ -33,6 +35,8 @@ export interface RpcMethod {
   readonly write: boolean;
   /** Whether the service's key is needed where it has one; default: for writes. `remote`: of callers on other machines. */
   readonly needsKey?: boolean | 'remote';
+  /** Whether the audit log keeps its calls. */
+  readonly isAudited?: boolean;
   /** Whether it is answered at once, whatever other calls wait for: it says how the service is. */
   readonly isProbe?: boolean;
   /** Codes of its refusals, beside those that every method has. */

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
+import { ReasonSchema } from '../../service/audit/audit-routes.ts';
 import type { AddressReader } from '../../service/callers/address.ts';
 import { NEEDS_OPERATOR } from '../../service/routes/debug.ts';
 import { databaseOf, databaseParams } from '../../service/schema/parameters.ts';
@@ -32,7 +33,7 @@ export const operatorRoutes: FastifyPluginAsyncTypebox<
     '/halt/clear/:dbType/:chain/:network',
     {
       config: ofOperator('Lets a halted replica go on'),
-      schema: { params: databaseParams(), response: { 200: ClearedSchema } }
+      schema: { params: databaseParams(), querystring: ReasonSchema, response: { 200: ClearedSchema } }
     },
     async (request) => {
       const id = databaseOf(request);
@@ -46,7 +47,7 @@ export const operatorRoutes: FastifyPluginAsyncTypebox<
     '/debug/actors/:dbType/:chain/:network/verify',
     {
       config: ofOperator('Compares a replica with its source as soon as it is at rest'),
-      schema: { params: databaseParams(), response: { 202: VerifySchema } }
+      schema: { params: databaseParams(), querystring: ReasonSchema, response: { 202: VerifySchema } }
     },
     async (request, reply) => {
       const id = databaseOf(request);

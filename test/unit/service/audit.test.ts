@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { silentLogger } from '../../../src/log.ts';
+import { AuditLog } from '../../../src/service/audit/audit-log.ts';
+import { createFrame } from '../../../src/service/frame.ts';
+import { NO_ACTORS } from '../../../src/service/life/no-actors.ts';
+import { definitionOf } from '../../support/frame.ts';
+
+function directoryOf(t: TestContext): string {
+  const directory = mkdtempSync(join(tmpdir(), 'audit-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  return directory;
+}
+
+const entry = { at: '2026-01-01T00:00:00Z', from: '192.0.2.7', operation: 'o', target: 't', reason: null };
+
+test('the audit log keeps its newest entries over a restart, in two files of a bounded size', async (t) => {
+  const directory = directoryOf(t);
+  const log = new AuditLog(directory, silentLogger);
+  log.add({ ...entry, outcome: 'first' });
+  await log.written;
+  writeFileSync(join(directory, 'audit.jsonl'), `${' '.repeat(1_100_000)}\n`, { flag: 'a' });
+  for (let at = 0; at < 1_005; at++) log.add({ ...entry, outcome: `${at}` });
+  await log.written;
+  assert.ok(readFileSync(join(directory, 'audit.jsonl')).length < 1_048_576);
+  const again = new AuditLog(directory, silentLogger).newest;
+  assert.deepEqual([again.length, again[0]!.outcome, again.at(-1)!.outcome], [1_000, '1004', '5']);
+  assert.deepEqual(again, log.newest);
+});
+
+test('GET /debug/audit: each operation of an operator, with address, reason and outcome, also what was refused', async (t) => {
+  const asked: string[] = [];
+  const pause = async (_: unknown, by: string) => void asked.push(by);
+  const stateDirectory = directoryOf(t);
+  const definition = definitionOf({
+    keys: { readers: ['reader'], operators: ['operator'] },
+    actors: { ...NO_ACTORS, control: { ...NO_ACTORS.control, pause } },
+    stateDirectory
+  });
+  const app = createFrame(definition);
+  t.after(() => app.close());
+  const press = async (action: string, key: string) => {
+    const url = `/debug/actors/indexer/litecoin/regtest/${action}`;
+    return (await app.inject({ method: 'POST', url, headers: { authorization: `Bearer ${key}` } })).statusCode;
+  };
+  assert.equal(await press('pause?reason=disk%20change', 'operator'), 202);
+  assert.equal(await press('kill', 'reader'), 401);
+  assert.ok((await press('restart', 'operator')) >= 400);
+  assert.deepEqual(asked, ['from 127.0.0.1: disk change']);
+  const told = await app.inject({ url: '/debug/audit', headers: { authorization: 'Bearer reader' } });
+  const entries =
+    told.json<{ operation: string; target: string; reason: string | null; outcome: string; from: string }[]>();
+  assert.deepEqual(
+    entries.map(({ operation, reason, outcome, from }) => [operation.split('/').at(-1), reason, outcome, from]),
+    [
+      ['restart', null, 'refused with 404', '127.0.0.1'],
+      ['kill', null, 'refused with 401', '127.0.0.1'],
+      ['pause', 'disk change', 'done', '127.0.0.1']
+    ]
+  );
+  assert.ok(entries.every(({ target }) => target === 'indexer/litecoin/regtest'));
+  assert.equal((await app.inject({ url: '/debug/audit' })).statusCode, 401);
+});

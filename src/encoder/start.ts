@@ -8,15 +8,13 @@ import type { RunningService, Start } from '../service/define.ts';
 import { startAtNode } from '../service/life/at-node.ts';
 import { createEncoderApp } from './app.ts';
 import { type CoinTracker, NodeCoins } from './coins/coins.ts';
-import { Reservations } from './coins/reservations.ts';
+import { Reservations, reservationLimits } from './coins/reservations.ts';
 import { NodePolicyReader } from './creation/node-policy.ts';
 import { NODE_NEEDS } from './node-needs.ts';
 import { readTrackedCoins } from './tracker/tracker-coins.ts';
 import type { OwnNode, TrackerPlace } from './tracker/tracker-fault.ts';
 import { TrackerWatch } from './tracker/tracker-watch.ts';
 
-/** Most reserved coins of one caller without a key. */
-const MOST_OPEN_RESERVATIONS = 2_000;
 /** Further attempts of a call to the node: a caller waits for the result. */
 const NODE_RETRIES = 1;
 
@@ -73,11 +71,7 @@ export function startEncoder(config: EncoderConfig, { service, log, local }: Sta
           hasExtensionBlocks: network.chain === 'litecoin',
           ...(trackerPlace && { tracker: trackerAt(trackerPlace, hashAt) })
         }),
-        reservations: new Reservations({
-          ttlMs: config.ENCODER_RESERVATION_MS,
-          mostOfOne: config.ENCODER_API_KEY ? config.ENCODER_MAX_RESERVATIONS : MOST_OPEN_RESERVATIONS,
-          most: config.ENCODER_MAX_RESERVATIONS
-        })
+        reservations: new Reservations(reservationLimits(config))
       });
       const run = async (signal: AbortSignal) => {
         await Promise.all([watching.run(signal), tracked?.run(signal)]);

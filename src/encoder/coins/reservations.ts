@@ -15,6 +15,25 @@ interface ReservationLimits {
   readonly most: number;
 }
 
+/** Settings that decide the bounds. */
+interface ReservationSettings {
+  readonly ENCODER_API_KEY?: readonly string[] | undefined;
+  readonly ENCODER_RESERVATION_MS: number;
+  readonly ENCODER_MAX_RESERVATIONS: number;
+}
+
+/** Most coins that a caller without a key may reserve. */
+const MOST_OPEN_RESERVATIONS = 2_000;
+
+/** Returns the bounds that the settings ask for: a caller with the key may reserve all that there may be. */
+export function reservationLimits({
+  ENCODER_API_KEY: key,
+  ENCODER_RESERVATION_MS: ttlMs,
+  ENCODER_MAX_RESERVATIONS: most
+}: ReservationSettings): ReservationLimits {
+  return { ttlMs, most, mostOfOne: key ? most : MOST_OPEN_RESERVATIONS };
+}
+
 interface Reservation {
   readonly coin: string;
   readonly holder: string;

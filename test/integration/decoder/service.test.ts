@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
-import { before, test } from 'node:test';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, rows } from '../../../src/db/connection.ts';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
@@ -224,9 +227,24 @@ for (const [title, env, code, message] of [
   });
 }
 
-test('PORT_IN_USE: an occupied port ends with 71', async () => {
+test('PORT_IN_USE: an occupied port ends with 71; before it listens it warns of the rules about signers that are off', async () => {
   const port = String(coin.node.rpcPort);
+  const directory = mkdtempSync(join(tmpdir(), 'decoder-profile-'));
+  after(() => rmSync(directory, { recursive: true }));
+  const profile = join(directory, 'profile.json');
+  writeFileSync(
+    profile,
+    JSON.stringify({ name: 'late', activations: { REVEAL_KEY_CHECK: 1_000_000, SIGNATURE_CHECK: null } })
+  );
+  const late = await startDecoder(await createDatabase('decoder_late'), {
+    DECODER_API_PORT: port,
+    PLATFORM_PROFILE: profile
+  });
+  assert.equal(await late.exited, 71, late.output());
+  for (const rule of ['REVEAL_KEY_CHECK', 'SIGNATURE_CHECK'])
+    assert.match(late.output(), new RegExp(`below ${rule} of the profile, anybody who `));
   const decoder = await startDecoder(await createDatabase('decoder_port'), { DECODER_API_PORT: port });
   assert.equal(await decoder.exited, 71, decoder.output());
   assert.match(decoder.output(), new RegExp(`DECODER_API_PORT=${port}: another process listens`));
+  assert.doesNotMatch(decoder.output(), /anybody who/);
 });

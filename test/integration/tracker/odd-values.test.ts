@@ -129,3 +129,23 @@ test('a first sync keeps them too', async () => {
   assert.deepEqual(await contentOf(database), expected(COINS.filter((_, at) => at % 3 !== 0)));
   await store.database.close();
 });
+
+test('BIP 30: of a reward with the id of an older one, one coin is left, at the height of the later', async () => {
+  const coin = COINS[1]!;
+  const content = (received: bigint) => ({
+    coins: [{ ...expected([coin]).coins[0]!, height: 2 }],
+    scripts: [{ script: hex(coin.script), first_height: 1, received: String(received) }]
+  });
+  const twice = [blockAt(0, [], []), blockAt(1, [coin], []), blockAt(2, [coin], [])];
+  const [store, database] = await open('odd_twice', 2);
+  for (const block of twice) await store.writeBlocks([block]);
+  assert.deepEqual(await contentOf(database), content(2n * coin.value));
+  await store.database.close();
+  const [first, gathered] = await open('odd_twice_first', 1_000);
+  await first.writeBlocks(twice);
+  const above = Array.from({ length: first.gathersTo! - 2 }, (_, at) => blockAt(3 + at, [], []));
+  await first.writeBlocks(above);
+  while (!(await first.loadNext())) assert.ok(first.firstSync);
+  assert.deepEqual(await contentOf(gathered), content(2n * coin.value));
+  await first.database.close();
+});

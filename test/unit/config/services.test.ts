@@ -14,6 +14,7 @@ import { indexedNetwork, indexerChecks, indexerVariables } from '../../../src/co
 import { minerChecks, minerVariables } from '../../../src/config/services/miner.ts';
 import { syncVariables } from '../../../src/config/services/sync.ts';
 import { trackerVariables } from '../../../src/config/services/tracker.ts';
+import { type ListenPlace, listen } from '../../../src/service/ingress/listen.ts';
 import { loadServices } from '../../../src/services.ts';
 
 const INDEXER = {
@@ -61,6 +62,23 @@ test('without a key a service that does more than read for everyone listens on i
   assert.deepEqual(hostOf(key), ['0.0.0.0', false]);
   assert.deepEqual(hostOf({ ENCODER_API_HOST: '0.0.0.0' }), ['0.0.0.0', false]);
   assert.deepEqual(hostOf({ ...key, ENCODER_API_HOST: '10.0.0.1' }), ['10.0.0.1', false]);
+});
+
+test('a service that is reached from its own machine only says so at its start, and how that is changed', async () => {
+  const of = async (isHidden: boolean) => {
+    const told: unknown[] = [];
+    const app = { listen: async () => '', server: { address: () => null } };
+    await listen(app as unknown as Parameters<typeof listen>[0], {
+      ...{ host: '127.0.0.1', port: 3003, hasKey: false, exposure: 'everybody may do all', isHidden },
+      ...{ variables: { host: 'ENCODER_API_HOST', port: 'ENCODER_API_PORT', key: 'ENCODER_API_KEY' } },
+      ...{ service: 'encoder', log: { warn: (text: string) => told.push(text) } as unknown as ListenPlace['log'] }
+    });
+    return told;
+  };
+  assert.deepEqual(await of(true), [
+    'ENCODER_API_KEY is not set: encoder is reached from this machine only; set ENCODER_API_HOST=0.0.0.0 to serve others without a key'
+  ]);
+  assert.deepEqual(await of(false), []);
 });
 
 test('CONFIG_INVALID: a miner of a testnet pays nobody without a key', () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { loadConfig } from '../../../src/config/load.ts';
 import { encoderVariables } from '../../../src/config/services/encoder.ts';
-import { Reservations } from '../../../src/encoder/coins/reservations.ts';
+import { Reservations, reservationLimits } from '../../../src/encoder/coins/reservations.ts';
 
 const coin = (vout: number) => ({ txid: 'ab'.repeat(32), vout });
 const open = (limits: Partial<ConstructorParameters<typeof Reservations>[0]> = {}) => {
@@ -17,6 +18,17 @@ const open = (limits: Partial<ConstructorParameters<typeof Reservations>[0]> = {
 
 test('coins that the encoder chose are reserved for five minutes, as encoders in use do', () => {
   assert.equal(encoderVariables.ENCODER_RESERVATION_MS.fallback, 300_000);
+});
+
+test('with a key, a caller may reserve all that there may be; without one, two thousand coins', () => {
+  const of = (env: Record<string, string>) =>
+    reservationLimits(
+      loadConfig(encoderVariables, { env: { NETWORK: 'RLTC', NODE_USER: 'u', NODE_PASSWORD: 'p', ...env } }).values
+    );
+  const limits = { ENCODER_MAX_RESERVATIONS: '7000', ENCODER_RESERVATION_MS: '60000' };
+  const key = { ENCODER_API_KEY: 'a-key-that-is-long-enough-for-everyone' };
+  assert.deepEqual(of(limits), { ttlMs: 60_000, most: 7_000, mostOfOne: 2_000 });
+  assert.deepEqual(of({ ...limits, ...key }), { ttlMs: 60_000, most: 7_000, mostOfOne: 7_000 });
 });
 
 test('a reserved coin is taken until its time is over or its holder releases it', () => {

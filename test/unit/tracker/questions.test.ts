@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chainNetwork } from '../../../src/coin/chains.ts';
+import { addressOf } from '../../../src/coin/script/address.ts';
+import { payTo } from '../../../src/coin/script/pay-scripts.ts';
 import { TrackerQuestions } from '../../../src/tracker/methods.ts';
 
 const COIN = { txid: 'ab'.repeat(32), vout: 1, value: '5', height: 7 };
@@ -23,4 +25,29 @@ test('a bare list that is a part of the coins comes with the cursor of the next 
     next: nextCursor
   });
   assert.deepEqual(await asking({ utxos: [COIN], sync: {} }).coinList('script:51'), { list, next: null });
+});
+
+test('an address in capitals, and in the other spelling of Litecoin, is asked for by the same script', async () => {
+  const network = chainNetwork('litecoin', 'mainnet');
+  const asked: string[] = [];
+  const questions = new TrackerQuestions({
+    network,
+    view: () => ({ report: null, crash: null }),
+    findCoins: async ({ scriptHex }: { scriptHex: string }) => {
+      asked.push(scriptHex);
+      return new Uint8Array(Buffer.from('{"utxos":[],"sync":{}}'));
+    }
+  } as unknown as ConstructorParameters<typeof TrackerQuestions>[0]);
+  const segwit = payTo({ kind: 'witnessKeyHash', bytes: Buffer.alloc(20, 7) });
+  const shared = payTo({ kind: 'scriptHash', bytes: Buffer.alloc(20, 7) });
+  const { addresses } = network;
+  const spellings = [
+    [segwit, addressOf(segwit, addresses)!, addressOf(segwit, addresses)!.toUpperCase()],
+    [shared, addressOf(shared, addresses)!, addressOf(shared, { ...addresses, p2sh: addresses.p2shAccepted[1]! })!]
+  ] as const;
+  for (const [script, usual, other] of spellings) {
+    assert.notEqual(usual, other);
+    for (const address of [usual, other]) await questions.coins(address);
+    assert.deepEqual(asked.splice(0), [script.toString('hex'), script.toString('hex')]);
+  }
 });

@@ -3,7 +3,8 @@ import { formatAmount } from '../../src/consensus/amount.ts';
 import type { ExecutedBlock } from '../../src/indexer/block/block.ts';
 import { pairKey, splitPair } from '../../src/indexer/state/keys.ts';
 import type { MemoryLedger } from '../../test/support/indexer-ledger.ts';
-import type { ReferenceLedger, ReferenceOutput } from './ledger.ts';
+import type { ReferenceOutput } from './ledger/terms.ts';
+import type { ReferenceLedger } from './ledger.ts';
 
 const MOVEMENTS: ReadonlySet<string> = new Set(['credits', 'debits', 'escrows']);
 

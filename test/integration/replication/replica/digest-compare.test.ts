@@ -200,7 +200,8 @@ test('rows that a source tells of at another block than its digests are no diffe
   );
   const found = await compare();
   assert.ok(found.kind === 'different');
-  assert.ok(!JSON.stringify(found.tables).includes('"8'), JSON.stringify(found.tables));
+  const told = found.tables.flatMap(({ surplus, missing }) => [...surplus, ...missing]);
+  assert.ok(told.length > 0 && !told.flat().includes('8.00000000'), JSON.stringify(told));
   writer.destroy();
 });
 

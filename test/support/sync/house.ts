@@ -8,7 +8,7 @@ import { silentLogger } from '../../../src/log.ts';
 import { createSyncMetrics } from '../../../src/observe/metrics/sync/metrics.ts';
 import { ArtifactStore, type RunBuild } from '../../../src/replication/snapshot/artifact-store.ts';
 import type { ConsoleFile } from '../../../src/service/routes/console-files.ts';
-import { type ActorAsks, createApp, type HttpConfig } from '../../../src/sync/app.ts';
+import { type ActorAsks, type AppDeps, createApp, type HttpConfig } from '../../../src/sync/app.ts';
 import { FanOut, type FanOutOptions } from '../../../src/sync/fan-out/fan-out.ts';
 import { type DatabaseId, databaseKey } from '../../../src/wire/data/database.ts';
 import type { Catalog } from '../../../src/wire/log/catalog.ts';
@@ -59,6 +59,8 @@ export interface HouseOptions {
   readonly consoleFiles?: ReadonlyMap<string, ConsoleFile>;
   readonly actorsView?: () => readonly ActorView[];
   readonly waitsFor?: (id: DatabaseId) => string | null;
+  /** Fan-out and directory of a feed; absent: the test feeds the front door. */
+  readonly feed?: (config: FanOutOptions['config']) => Pick<AppDeps, 'fanOut' | 'directory'>;
 }
 
 /** An actor of which nothing is to be said. */
@@ -122,7 +124,9 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     log: silentLogger,
     ...options.store
   });
-  const fanOut = new FanOut({ config, log: silentLogger, lastReport: (id) => reports.get(databaseKey(id)) });
+  const fed = options.feed?.(config);
+  const fanOut =
+    fed?.fanOut ?? new FanOut({ config, log: silentLogger, lastReport: (id) => reports.get(databaseKey(id)) });
   const app = createApp({
     version: '0.0.0',
     config,
@@ -151,7 +155,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
       pause: async (id) => void acts.push(`pause ${actorKey(id)}`),
       clearHalt: options.clearHalt ?? (async () => ({ was: null }))
     },
-    directory: {
+    directory: fed?.directory ?? {
       discovered: options.discovered ?? true,
       list: () => known,
       isUp: (id) => reports.has(databaseKey(id)),

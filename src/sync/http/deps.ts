@@ -72,7 +72,7 @@ export interface SyncActorControl extends ActorControl {
 }
 
 /** Another server, to which requests are passed on. */
-export interface OriginAnswers {
+interface OriginAnswers {
   /** Answers a request with the other server's answer. @throws {PlatformError} what keeps it from that */
   answer(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>;
 }

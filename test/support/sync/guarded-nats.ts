@@ -5,7 +5,7 @@ import { TestNats } from './nats.ts';
 import { temporaryDirectory } from './sync-process.ts';
 
 /** A nats-server with the users of ops/nats. */
-export interface GuardedNats {
+interface GuardedNats {
   readonly nats: TestNats;
   /** Files with the seeds of both users. */
   readonly publisher: string;

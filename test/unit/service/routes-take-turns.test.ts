@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { type AddressInfo, connect } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { monotonicMs } from '../../../src/chain/monotonic.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
@@ -56,9 +58,9 @@ type Keys = readonly string[] | undefined;
 const KEY = 'key-of-the-service';
 const ADMIN_KEY = 'key-of-telemetry';
 
-const tracker = (keys?: Keys) =>
+const tracker = (keys?: Keys, findCoins: () => Promise<Uint8Array<ArrayBuffer>> = reading) =>
   createTrackerApp({
-    ...{ ...common, network, findCoins: reading, findBalance: reading },
+    ...{ ...common, network, findCoins, findBalance: reading },
     config: { ...FRAME_CONFIG, UTXO_TRACKER_API_KEY: keys, UTXO_TRACKER_RATE_LIMIT_RPM: 10_000 },
     view: () => ({ report: { ...chain, ...more, mempool } as never, crash: null })
   });
@@ -187,4 +189,30 @@ test('nor does one with TELEMETRY_ADMIN_KEY for the list that asks for it', asyn
   const { statusCode } = await app.inject({ url: '/telemetry/operators', headers: { 'x-api-key': ADMIN_KEY } });
   assert.equal(statusCode, 200);
   assert.deepEqual(charged(), []);
+});
+
+test('a batch of 50 get_utxos reads no more pages than its caller takes', async (t) => {
+  let pages = 0;
+  const page = Buffer.from(JSON.stringify({ utxos: ['x'.repeat(4_000_000)], sync: {} }));
+  const app = tracker(undefined, async () => {
+    pages++;
+    return Uint8Array.from(page);
+  });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = app.server.address() as AddressInfo;
+  const call = { jsonrpc: '2.0', id: 1, method: 'get_utxos', params: { address: 'script:51' } };
+  const body = JSON.stringify(Array(50).fill(call));
+  const socket = connect(port, '127.0.0.1').pause();
+  t.after(async () => {
+    socket.destroy();
+    await app.close();
+  });
+  socket.write(
+    `POST / HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+  );
+  const until = performance.now() + 20_000;
+  for (let [seen, since] = [-1, performance.now()]; pages === 0 || performance.now() - since < 500; await sleep(20)) {
+    if (pages !== seen) [seen, since] = [pages, performance.now()];
+    assert.ok(pages < 12 && performance.now() < until, `${pages} pages of 50 are read, and none is taken`);
+  }
 });

@@ -15,7 +15,7 @@ import {
 import type { Holding } from './holding.ts';
 import { memberKey, pairKey, sleeperKey, tickKey } from './keys.ts';
 import { isLive, type Offer, type OfferKind } from './offer.ts';
-import type { Entry } from './offer-book.ts';
+import type { Entry, OfferBook } from './offer-book.ts';
 import type { Poll } from './poll.ts';
 import type { Token } from './token.ts';
 import { COUNTED_BY, type CountedSet, type View } from './view.ts';
@@ -284,7 +284,7 @@ export class ActionState implements Reader {
 
   /** Returns the live offers of a kind that an address made before this action, oldest first. */
   offersOf<K extends OfferKind>(kind: K, source: string): OfferOf<K>[] {
-    const indexes = [...this.#liveOf(kind, source)].sort((a, b) => a - b);
+    const indexes = [...this.#bookOf(source).of(kind, source)];
     this.request(indexes.map(offerFact));
     return indexes
       .map((index) => this.offer(kind, index))
@@ -293,12 +293,13 @@ export class ActionState implements Reader {
 
   /** Counts what `offersOf` returns, by the book alone. */
   countOffersOf(kind: OfferKind, source: string): number {
-    return this.#liveOf(kind, source).size;
+    return this.#bookOf(source).countOf(kind, source);
   }
 
-  #liveOf(kind: OfferKind, source: string): ReadonlySet<number> {
+  /** Returns the book, with the live offers of a source. */
+  #bookOf(source: string): OfferBook {
     if (!this.view.hasAllOffers) this.request([{ kind: 'liveOffers', key: source }]);
-    return this.view.book.of(kind, source);
+    return this.view.book;
   }
 
   /**

@@ -65,14 +65,19 @@ export class SortedChunks<T> {
    *
    * @param isBefore whether an item is in front of that place; true for the first items only
    * @param most items of a higher price may be left out; default: none is
+   * @param isBehind whether an item is behind those that are meant; default: none is
    */
-  *from(isBefore: (item: T) => boolean, most?: bigint): Generator<T> {
+  *from(isBefore: (item: T) => boolean, most?: bigint, isBehind?: (item: T) => boolean): Generator<T> {
     const first = this.#chunkAt(isBefore);
     for (let at = first; at < this.#chunks.length; at++) {
       const { items, least } = this.#chunks[at]!;
+      if (at !== first && isBehind?.(items[0]!)) return;
       if (most !== undefined && least > most) continue;
       const begin = at === first ? firstFrom(items, isBefore) : 0;
-      for (let place = begin; place < items.length; place++) yield items[place]!;
+      for (let place = begin; place < items.length; place++) {
+        if (isBehind?.(items[place]!)) return;
+        yield items[place]!;
+      }
     }
   }
 

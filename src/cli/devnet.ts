@@ -43,10 +43,14 @@ export const devnetCommand: Command = {
     for (const signal of SIGNALS) process.on(signal, interrupt);
     const path = options.once ? makeTemporaryDirectory() : resolve(options.directory);
     const held = await holdDirectory(path, options);
+    const ports = await choosePorts(options.ports).catch((caught: unknown) => {
+      held.release();
+      throw caught;
+    });
     const settings: DevnetSettings = {
       directory: held.path,
       seed: options.seed,
-      ports: await choosePorts(options.ports),
+      ports,
       apiKey: newApiKey(),
       profile: options.profile,
       shell: env,

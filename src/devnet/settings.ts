@@ -4,7 +4,7 @@ import { chainNetwork } from '../coin/chains.ts';
 import type { Environment } from '../config/variables.ts';
 import { type Ports, sourceName } from '../installation/plan.ts';
 import type { DatabaseCoordinates, DatabaseId, DbType } from '../wire/data/database.ts';
-import { freePort } from './processes/free-port.ts';
+import { freePort, refuseTaken } from './processes/free-port.ts';
 
 /** Network of a devnet. */
 export const DEVNET = chainNetwork('litecoin', 'regtest');
@@ -39,8 +39,9 @@ export interface DevnetSettings {
   readonly tell: (line: string) => void;
 }
 
-/** Returns the caller's ports, and a free one for each that is missing. */
+/** Returns the caller's ports, and a free one for each that is missing. @throws {PlatformError} PORT_IN_USE */
 export async function choosePorts(given: Partial<Ports>): Promise<Ports> {
+  await refuseTaken({ ...given });
   return {
     miner: given.miner ?? (await freePort()),
     hub: given.hub ?? (await freePort()),

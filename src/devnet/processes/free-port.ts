@@ -24,6 +24,15 @@ export async function freePort(): Promise<number> {
   });
 }
 
+/** Refuses ports on which another program listens: it would be taken for a part of this platform. @throws {PlatformError} PORT_IN_USE with each */
+export async function refuseTaken(ports: Readonly<Record<string, number | undefined>>): Promise<void> {
+  const given = Object.entries(ports).filter((entry): entry is [string, number] => entry[1] !== undefined);
+  const free = await Promise.all(given.map(([, port]) => canListen(port)));
+  const taken = given.filter((_, at) => !free[at]).map(([name, port]) => `${name}: 127.0.0.1:${port}`);
+  if (taken.length === 0) return;
+  throw new PlatformError('PORT_IN_USE', { reason: `another program listens on ${taken.join(', ')}` });
+}
+
 /** Returns the start of the kernel's range for outgoing connections; Linux's default when it is unknown or too low. */
 function ephemeralStart(): number {
   try {

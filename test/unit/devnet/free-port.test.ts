@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
+import { choosePorts } from '../../../src/devnet/settings.ts';
 
 test('a free port is one that can be listened on, outside the range of outgoing connections', async () => {
   const [first, last] = readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').trim().split(/\s+/).map(Number);
@@ -16,4 +17,16 @@ test('a free port is one that can be listened on, outside the range of outgoing 
     });
     await new Promise((resolve) => server.close(resolve));
   }
+});
+
+test('PORT_IN_USE: the devnet begins on no port on which another program listens, and names it', async (t) => {
+  const server = createServer();
+  const hub = await freePort();
+  await new Promise<void>((resolve) => server.listen(hub, '127.0.0.1', resolve));
+  t.after(() => server.close());
+  await assert.rejects(choosePorts({ hub, miner: await freePort() }), {
+    code: 'PORT_IN_USE',
+    message: new RegExp(`another program listens on hub: 127\\.0\\.0\\.1:${hub} `)
+  });
+  assert.equal((await choosePorts({})).hub > 0, true);
 });

@@ -28,7 +28,11 @@ const PLAIN: Readonly<Record<string, List>> = {
 export const DETAILS = withDetails(PLAIN);
 
 /** Every list, by its method. */
-export const LISTS: Readonly<Record<string, List>> = { ...PLAIN, history: { ...ACTION_LISTS.history, more: DETAILS } };
+export const LISTS: Readonly<Record<string, List>> = {
+  ...PLAIN,
+  history: { ...ACTION_LISTS.history, more: DETAILS },
+  actions: { ...ACTION_LISTS.actions, more: DETAILS }
+};
 
 /** Lists whose `{type}` the specification requires; of all others a path may leave it out. */
 export const needsType = ({ usual, types }: List): boolean => usual === undefined && Object.keys(types).length > 0;

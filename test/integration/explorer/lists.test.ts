@@ -265,7 +265,10 @@ test('blocks, actions, tokens, balances and holders: what plain SQL finds', asyn
   const compare = async (asked: Partial<Question> & Pick<Question, 'method'>, plain: string) => {
     const expected = (await sql(explored.indexer, plain)).map(plainRow);
     const walked = await walk({ limit: 4, ...asked });
-    const told = walked.map(({ actions: _, ...row }) => row);
+    if (asked.method === 'actions') assert.ok(walked.every(({ status, details }) => status !== undefined && details));
+    const told = walked.map(({ actions: _, ...row }) =>
+      Object.fromEntries(Object.entries(row).filter(([name]) => asked.method !== 'actions' || !MADE.has(name)))
+    );
     assert.deepEqual(told.map(sorted), expected.map(sorted), JSON.stringify(asked));
     const { total } = await ask(asked);
     assert.equal(total, Number(expected.length));

@@ -1,3 +1,4 @@
+import { NEAR_BLOCKS } from '../../src/wire/state/pipeline.ts';
 import { type Cell, count, duration, h, Table } from '../dom.ts';
 import { ask, type LiveState } from '../live.ts';
 import type { View } from './view.ts';
@@ -45,7 +46,7 @@ export class Subscribers implements View {
           each.id,
           key,
           'subscriber',
-          STATES[each.state],
+          each.state === 'draining' && (each.lag ?? 0) > NEAR_BLOCKS ? 'is behind' : STATES[each.state],
           each.lastSentBlock,
           each.appliedBlock,
           each.lag

@@ -82,7 +82,7 @@ function serverLane(lane: SyncLane): Pipeline {
   const taker: PipelineNode = {
     ...boxOf(key, 'subscribers', readers === 1 ? '1 subscriber' : `${readers} subscribers`),
     state: readers === 0 ? 'unknown' : takenState,
-    doing: readingOf(readers, stalled),
+    doing: readingOf(readers, stalled, slowest ?? 0),
     height: slowest === null || server.height === null ? null : server.height - slowest,
     reason: stalled > 0 ? 'a subscriber that reads nothing for too long is dropped' : null
   };
@@ -95,9 +95,10 @@ function serverLane(lane: SyncLane): Pipeline {
   };
 }
 
-function readingOf(readers: number, stalled: number): string {
+function readingOf(readers: number, stalled: number, slowest: number): string {
   if (readers === 0) return 'none is connected';
   if (stalled > 0) return `${stalled} of ${readers} read nothing`;
+  if (slowest > NEAR_BLOCKS) return `the slowest is ${slowest} blocks behind`;
   return readers === 1 ? 'keeps up' : 'keep up';
 }
 

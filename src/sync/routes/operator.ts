@@ -4,7 +4,7 @@ import { ReasonSchema } from '../../service/audit/audit-routes.ts';
 import type { AddressReader } from '../../service/callers/address.ts';
 import { NEEDS_OPERATOR } from '../../service/routes/debug.ts';
 import { databaseOf, databaseParams } from '../../service/schema/parameters.ts';
-import { DatabaseIdSchema } from '../../wire/data/database.ts';
+import { DatabaseIdSchema, databaseKey } from '../../wire/data/database.ts';
 import type { AppDeps } from '../http/deps.ts';
 
 const ClearedSchema = Type.Object({
@@ -39,7 +39,7 @@ export const operatorRoutes: FastifyPluginAsyncTypebox<
       const id = databaseOf(request);
       const { was } = await control.clearHalt(id);
       if (was === null) return { ok: true as const, halted: false as const, message: 'the replica was not halted' };
-      request.log.warn({ database: id, was, from: addressOf(request.raw) }, 'halt cleared by an operator');
+      request.log.warn({ database: databaseKey(id), was, from: addressOf(request.raw) }, 'halt cleared by an operator');
       return { ok: true as const, cleared: true as const, was, note: 'restart the service for a clean catch-up' };
     }
   );
@@ -51,7 +51,10 @@ export const operatorRoutes: FastifyPluginAsyncTypebox<
     },
     async (request, reply) => {
       const id = databaseOf(request);
-      request.log.warn({ database: id, from: addressOf(request.raw) }, 'an operator asked for: verify replica');
+      request.log.warn(
+        { database: databaseKey(id), from: addressOf(request.raw) },
+        'an operator asked for: verify replica'
+      );
       await control.verify(id);
       return reply.code(202).send({ ok: true, action: 'verify', ...id });
     }

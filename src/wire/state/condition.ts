@@ -49,7 +49,8 @@ export function waitOf({
 export function conditionOf({ state, reason, report, waiting }: ConditionInput): Condition {
   if (state !== 'running') {
     const [down, doing] = DOWN[state] ?? ['failed', phrase(state)];
-    return { state: down, doing, reason: boundReason(reason?.message) };
+    const remedy = down === 'failed' ? '; mend the cause, then press Resume on its page' : '';
+    return { state: down, doing, reason: boundReason(reason && reason.message + remedy) };
   }
   if (!report) return { state: 'unknown', doing: 'starting', reason: null };
   const halt = report.replica?.halt;

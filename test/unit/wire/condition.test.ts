@@ -41,6 +41,11 @@ test('a halt is told with its remedy; what is waited for only while that holds t
   assert.equal(conditionOf({ ...report('live'), waiting }).reason, null);
 });
 
+test('an actor that stays down is told with what to do', () => {
+  const parked = { ...report('live'), state: 'parked', reason: { message: 'the account is refused' } };
+  assert.equal(conditionOf(parked).reason, 'the account is refused; mend the cause, then press Resume on its page');
+});
+
 test('a wait is the error that an actor is down with, else what it names', () => {
   const [reason, waiting] = [{ message: 'the account is refused' }, { on: 'the circuit breaker' }];
   const found = [

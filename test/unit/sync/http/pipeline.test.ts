@@ -55,6 +55,12 @@ test('a server shows its database, what it sent, and the slowest of its subscrib
   );
 });
 
+test('a subscriber that is far behind does not keep up', () => {
+  const late = { id: 'a', lastSentBlock: 7, appliedBlock: 0, lag: 7, state: 'draining', bufferedBytes: 0 } as const;
+  const { nodes } = syncPipeline('server', [lane(reportOf(INDEXER, { tip: 9 }), [late])], HUB);
+  assert.deepEqual([nodes.at(-1)?.state, nodes.at(-1)?.doing], ['working', 'the slowest is 7 blocks behind']);
+});
+
 test('a client shows every source: the one that blocks come from, one for hashes only, one that does not answer', () => {
   const sources = [
     source,

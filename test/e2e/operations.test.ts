@@ -243,5 +243,5 @@ test('each alert of ops/alerts.yml fires in the real failure that it is for, and
   await sleep(1_500); // it was scraped
   await Promise.all(Array.from({ length: 30 }, (_, n) => guess(n)));
   await rounds.fires('PlatformWrongKeys');
-  assert.equal(readRules().groups.flatMap(({ rules }) => rules).length, 16);
+  assert.equal(readRules().groups.flatMap(({ rules }) => rules).length, 17);
 });

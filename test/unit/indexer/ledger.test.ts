@@ -127,5 +127,11 @@ function loadFrom(stored: View, view: View, kind: FactKey['kind'], key: string):
   else if (kind === 'holderCount') view.loadCount('holders', key, stored.get('holders', key).size);
   else if (kind === 'holdingCount') view.loadCount('holdings', key, stored.get('holdings', key).size);
   else if (kind === 'ownedCount') view.loadCount('owned', key, stored.get('owned', key).size);
-  else view.load(kind, key, stored.get(kind, key));
+  else if (kind === 'listCount') {
+    const list = stored.get('list', key);
+    view.load(kind, key, list ? { size: list.members.size, changes: list.changes } : undefined);
+  } else if (kind === 'member') {
+    const [root, item] = splitPair(key);
+    view.load(kind, key, stored.get('list', root)?.members.has(item) ?? false);
+  } else view.load(kind, key, stored.get(kind, key));
 }

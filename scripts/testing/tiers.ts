@@ -22,10 +22,13 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'hostile',
     'hub-federation',
     'hub-only',
+    'large-blocks',
+    'large-numbers',
     'left-out-tables',
     'new-service',
     'node-tables',
     'operations',
+    'other-origin',
     'overview',
     'partial-replica',
     'replication-decoder',
@@ -37,6 +40,7 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'stand-in-quorum',
     'stand-in-server',
     'state-directories',
+    'sync-startup',
     'torture',
     'unknown-changes',
     'up',
@@ -56,15 +60,16 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'replica-statements',
     'start-of-many'
   ],
+  'test/foreign': ['explorer', 'index-check', 'websocket'],
   'test/integration/actors/replica': ['checkpoints', 'digest-quorum', 'service', 'source-quorum'],
   'test/integration/actors/source': ['broadcast', 'continuity', 'digest', 'faults', 'resume', 'roots', 'transparency'],
-  'test/integration/chain': ['node-behind', 'node-fit'],
+  'test/integration/chain': ['node-behind', 'node-fit', 'rows-refused'],
   'test/integration/cli': ['hub-settings', 'telemetry'],
-  'test/integration/decoder': ['forged-reveals', 'raw-blocks', 'replica', 'service'],
+  'test/integration/decoder': ['forged-reveals', 'open-signatures', 'raw-blocks', 'replica', 'service'],
   'test/integration/encoder': ['bitcoin', 'tracked'],
   'test/integration/explorer': ['heavy-questions', 'openapi', 'other-network', 'service'],
   'test/integration': ['grants'],
-  'test/integration/hub': ['faults', 'federation-hubs', 'memory', 'oracle', 'pushes', 'stream', 'telemetry'],
+  'test/integration/hub': ['faults', 'federation-hubs', 'memory', 'oracle', 'probe', 'pushes', 'stream', 'telemetry'],
   'test/integration/indexer': [
     'column-limits',
     'large-rollback',
@@ -81,7 +86,8 @@ const REST: Readonly<Record<string, readonly string[]>> = {
   'test/integration/sync/relay': ['service'],
   'test/integration/sync/routes': ['snapshot-builds'],
   'test/integration/tracker': ['extension-block', 'halt', 'quiescence'],
-  'test/property': ['longest-rows']
+  'test/property': ['longest-rows'],
+  'test/unit/indexer': ['reference']
 };
 
 /** Part of the tests that a run is of. */

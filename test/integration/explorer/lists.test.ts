@@ -500,21 +500,20 @@ test('a walk meets each row once that stays in its list, whatever leaves it: wai
     );
     assert.deepEqual(found, order === 'asc' ? waiting : waiting.toReversed());
   }
-  const owned = await sql(
-    indexer,
-    `SELECT t.id, t.owner_id, a.address FROM tokens t JOIN index_addresses a ON a.id = t.owner_id
-     WHERE t.owner_id = (SELECT owner_id FROM tokens GROUP BY owner_id ORDER BY COUNT(*) DESC LIMIT 1) ORDER BY t.id`
-  );
-  assert.ok(owned.length > 2, `${owned.length} tokens of one owner`);
+  const tokens = await sql(indexer, 'SELECT id, owner_id FROM tokens ORDER BY id');
+  assert.ok(tokens.length > 2, `${tokens.length} tokens`);
   const give = (id: unknown, to: unknown) => sql(indexer, `UPDATE tokens SET owner_id = ${to} WHERE id = ${id}`);
+  const owner = tokens[0]!['owner_id'];
+  const [named] = await sql(indexer, `SELECT address FROM index_addresses WHERE id = ${owner}`);
   try {
-    const asked = { method: 'tokens', query: String(owned[0]!['address']), type: 'address', order: 'asc' } as const;
+    for (const { id } of tokens) await give(id, owner);
+    const asked = { method: 'tokens', query: String(named!['address']), type: 'address', order: 'asc' } as const;
     assert.deepEqual(
       await met(asked, 'id', (id) => give(id, 0)),
-      owned.map(({ id }) => String(id))
+      tokens.map(({ id }) => String(id))
     );
   } finally {
-    for (const { id, owner_id: owner } of owned) await give(id, owner);
+    for (const { id, owner_id: former } of tokens) await give(id, former);
   }
 });
 

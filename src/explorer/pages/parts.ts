@@ -93,7 +93,7 @@ export function actionsSection(linkTo: LinkTo, title: string, rows: readonly Row
     linkTo('action', row['action_index']),
     html`<b>${String(row['action'])}</b>`,
     typeof row['status'] === 'string' ? verdict(row['status']) : '',
-    movedBy((row['details'] as Row | undefined) ?? row, linkTo),
+    movedBy({ ...((row['details'] as Row | undefined) ?? row), status: row['status'] }, linkTo),
     linkTo('address', row['source']),
     linkTo('block', row['block_index']),
     timeOf(row['timestamp'])
@@ -101,12 +101,13 @@ export function actionsSection(linkTo: LinkTo, title: string, rows: readonly Row
   return section(title, ['Action', 'Kind', 'Verdict', 'Moves', 'Source', 'Block', 'Time'], rows.map(line), next);
 }
 
-/** The amount, token and receiver that an action names. */
-function movedBy({ amount, tick, destination }: Row, linkTo: LinkTo): Html | string {
+/** The amount, token and receiver that an action names. A token that there is not has no page. */
+function movedBy({ amount, tick, destination, status }: Row, linkTo: LinkTo): Html | string {
   if (typeof tick !== 'string') return '';
   const of = typeof amount === 'string' && html`<span class="amount">${amount}</span> `;
   const to = typeof destination === 'string' && html` &rarr; ${linkTo('address', destination)}`;
-  return html`<span>${of}${linkTo('token', tick)}${to}</span>`;
+  const isUnknown = typeof status === 'string' && status.endsWith('TICK (unknown)');
+  return html`<span>${of}${isUnknown ? tick : linkTo('token', tick)}${to}</span>`;
 }
 
 /** A verdict: `valid`, or why it was refused. */

@@ -101,13 +101,13 @@ export function actionsSection(linkTo: LinkTo, title: string, rows: readonly Row
   return section(title, ['Action', 'Kind', 'Verdict', 'Moves', 'Source', 'Block', 'Time'], rows.map(line), next);
 }
 
-/** The amount, token and receiver that an action names. A token that there is not has no page. */
+/** The amount, token and receiver that an action names. The token of a refused one may not exist: then it has no page. */
 function movedBy({ amount, tick, destination, status }: Row, linkTo: LinkTo): Html | string {
   if (typeof tick !== 'string') return '';
   const of = typeof amount === 'string' && html`<span class="amount">${amount}</span> `;
   const to = typeof destination === 'string' && html` &rarr; ${linkTo('address', destination)}`;
-  const isUnknown = typeof status === 'string' && status.endsWith('TICK (unknown)');
-  return html`<span>${of}${isUnknown ? tick : linkTo('token', tick)}${to}</span>`;
+  const isRefused = typeof status === 'string' && status !== 'valid';
+  return html`<span>${of}${isRefused ? tick : linkTo('token', tick)}${to}</span>`;
 }
 
 /** A verdict: `valid`, or why it was refused. */

@@ -26,11 +26,14 @@ export const ReasonSchema = Type.Object({
   reason: Type.Optional(Type.String({ maxLength: MOST_LETTERS, description: 'kept in the audit log' }))
 });
 
-/** Notes each answer of a route that needs an operator, also a refusal. */
+/** Refusals of callers without the key, or in haste: anybody could push all other entries out by them. */
+const OF_STRANGERS: ReadonlySet<number> = new Set([401, 403, 421, 429]);
+
+/** Notes each answer of a route that needs an operator, also a refusal of one who has the key. */
 export function auditOperators(app: FastifyInstance, { audit, addressOf }: AuditDeps): void {
   app.addHook('onResponse', async (request, reply) => {
     const { config, url } = request.routeOptions;
-    if (!config.operator) return;
+    if (!config.operator || OF_STRANGERS.has(reply.statusCode)) return;
     const target = Object.values(request.params as Record<string, string>).join('/');
     audit.add({
       at: new Date().toISOString(),

@@ -57,7 +57,6 @@ test('GET /debug/audit: each operation of an operator, with address, reason and 
     entries.map(({ operation, reason, outcome, from }) => [operation.split('/').at(-1), reason, outcome, from]),
     [
       ['restart', null, 'refused with 404', '127.0.0.1'],
-      ['kill', null, 'refused with 401', '127.0.0.1'],
       ['pause', 'disk change', 'done', '127.0.0.1']
     ]
   );

@@ -57,7 +57,8 @@ export class SortedChunks<T> {
     if (!chunk || this.#compare(chunk.items[place]!, item) !== 0) return;
     chunk.items.splice(place, 1);
     if (chunk.items.length === 0) this.#chunks.splice(at, 1);
-    else if (this.#priceOf(item) === chunk.least) chunk.least = this.#leastOf(chunk.items);
+    else if (this.#priceOf(item) === chunk.least && !chunk.items.some((other) => this.#priceOf(other) === chunk.least))
+      chunk.least = this.#leastOf(chunk.items);
   }
 
   /**

@@ -23,6 +23,7 @@ export class ChangedOffers {
 
   /** Adds the offers that a group of blocks changed. Of very many the oldest groups are forgotten. */
   add(last: number, offers: ReadonlySet<number>): void {
+    if (offers.size === 0) return;
     this.#groups.push({ last, offers });
     this.#size += offers.size;
     while (this.#size > MOST) {
@@ -35,9 +36,12 @@ export class ChangedOffers {
   /** Takes the offers that were changed above a block; null where some are forgotten. */
   takeAbove(height: number): number[] | null {
     if (height < this.#from) return null;
-    const above = this.#groups.filter(({ last }) => last > height);
-    this.#groups = this.#groups.filter(({ last }) => last <= height);
+    const isAbove = ({ last }: Group) => last > height;
+    const changed = new Set(this.#groups.filter(isAbove).flatMap(({ offers }) => [...offers]));
+    this.#groups = this.#groups.filter((group) => !isAbove(group));
     this.#size = this.#groups.reduce((sum, { offers }) => sum + offers.size, 0);
-    return [...new Set(above.flatMap(({ offers }) => [...offers]))];
+    // A group may be cut: what its lower blocks changed is to be read again after a deeper rollback, too.
+    this.add(height, changed);
+    return [...changed];
   }
 }

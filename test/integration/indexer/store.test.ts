@@ -377,6 +377,40 @@ test('executed blocks that were not written are undone by reading again the offe
   store.close();
 });
 
+test('a reorg within a group of blocks, and then a deeper one, leave the offers of the chain that stays', async () => {
+  const own = await createDatabase('indexer');
+  const [base, second, cancelling, last, other, taking] = blocksOf(
+    [
+      'ISSUE|0|TOKA|0|0|0||100',
+      'ISSUE|0|TOKB|0|0|0||100',
+      'SEND|0|TOKB|50|B',
+      'ORDER|0|BTC|TOKA|1|0|BTC|TOKB|1',
+      'ORDER|0|BTC|TOKA|5|0|BTC|TOKB|5'
+    ],
+    ['SEND|0|TOKA|1|B'],
+    ['ORDER|1|4', 'ORDER|0|BTC|TOKA|9|0|BTC|TOKB|1'],
+    ['SEND|0|TOKA|1|C'],
+    ['SEND|0|TOKA|2|C'],
+    ['ORDER|0|BTC|TOKB|15|0|BTC|TOKA|6']
+  );
+  const moved = (block: ChainBlock, height: number) => ({ ...block, height });
+  const final = moved({ ...taking!, transactions: [{ ...taking!.transactions[0]!, source: 'B' }] }, cancelling!.height);
+  const store = await open(own);
+  await store.addBlocks([base!]);
+  await store.addBlocks([second!, cancelling!, last!]);
+  await store.rollBack(last!.height);
+  await store.addBlocks([moved(other!, last!.height)]);
+  await store.rollBack(cancelling!.height);
+  await store.addBlocks([final]);
+  const anew = await createDatabase('indexer');
+  const fresh = await open(anew);
+  await fresh.addBlocks([base!, second!, final]);
+  const followed = await dumpIndexer(own);
+  assert.equal(followed['order_matches']!.length, 2);
+  assert.deepEqual(followed, await dumpIndexer(anew));
+  for (const each of [store, fresh]) each.close();
+});
+
 test('LINKs, TRANSFERs and tokens of one undone block leave the files and the held ownerships of the block below', async () => {
   const own = [await createDatabase('indexer'), await createDatabase('indexer')] as const;
   const [forked, fresh] = [await open(own[0]), await open(own[1])];

@@ -275,7 +275,7 @@ export class SourceClient extends SourceConnection {
 
   /** The live stream, with amendments; with what followed a block, if it is given. */
   streamPath(after?: BlockName): string {
-    const behind = after ? `&after=${after.height}:${after.text}` : '';
+    const behind = after ? `&after=${after.height}:${encodeURIComponent(after.text).replaceAll('%3A', ':')}` : '';
     return `${this.modePath('subscribe')}${this.#infraOnly ? '&' : '?'}amendments=1${behind}`;
   }
 

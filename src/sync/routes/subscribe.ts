@@ -16,7 +16,7 @@ const QuerySchema = Type.Object({
   sync_mode: Type.Optional(oneOf(SYNC_MODES, SYNC_MODE_NOTE)),
   after: Type.Optional(
     Type.String({
-      pattern: '^\\d{1,15}:[0-9A-Za-z:]{1,800}$',
+      pattern: '^\\d{1,15}:[^\\u0000-\\u001f]{1,800}$',
       description:
         'height and hash of the block that the subscriber stands at (an indexer: actions, contract and ledger hash, joined by colons): it gets what followed, or is closed with 4409 when that is not known here'
     })

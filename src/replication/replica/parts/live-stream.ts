@@ -115,8 +115,8 @@ export class LiveStream {
     const { client } = this.#options.sources;
     const after = this.mayResume ? this.#resumeBlock : undefined;
     if (after) {
+      this.#liveWith = null; // a source that refuses the place is not asked for it again
       const resumed = await Subscription.open(client, after);
-      this.#liveWith = null;
       await resumed.learned(new AbortController().signal); // it waits for a moment only
       if (resumed.isResumed || resumed.hasBegun) return resumed;
       resumed.close();

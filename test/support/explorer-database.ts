@@ -11,16 +11,31 @@ import { sql } from './sql.ts';
 const CHAINS = 5;
 const HASH_LETTERS = 64;
 
+/** Height at which somebody sells and others buy: of random payments nearly all buy nothing. */
+const SALE_HEIGHT = 30;
+const payment = (source: string, coins: bigint) => ({
+  source,
+  data: '',
+  outputs: [{ vout: 0, address: 'E', amount: coins * 10n ** 18n }]
+});
+const SALE = [
+  { source: 'E', data: 'ISSUE|0|SOLD|||||10' },
+  { source: 'E', data: 'DISPENSER|0|BTC|SOLD|2|0|10|BTC||1' },
+  payment('C', 1n),
+  payment('C', 2n),
+  payment('B', 1n)
+].map((transaction) => ({ fee: null, ...transaction }));
+
 /** Blocks of several made-up chains, one after the other, so that a ledger has everything that an indexer writes. */
 function manyBlocks(): ChainBlock[] {
   return fc
-    .sample(anyBlocks, { numRuns: CHAINS, seed: 4 })
+    .sample(anyBlocks, { numRuns: CHAINS, seed: 7 })
     .flat()
     .map(({ transactions }, place) => ({
       height: place + 1,
       time: 1_700_000_000 + 1_800 * place,
       hash: `${place + 1}`.padStart(HASH_LETTERS, 'b'),
-      transactions: transactions.map((transaction, position) => ({
+      transactions: [...transactions, ...(place + 1 === SALE_HEIGHT ? SALE : [])].map((transaction, position) => ({
         ...transaction,
         hash: `${place + 1}f${position}`.padStart(HASH_LETTERS, 'c')
       }))

@@ -24,8 +24,8 @@ interface FeedOptions {
 /**
  * Passes the messages of one stream on to the subscribers: each once and in order, from one connection to NATS to the next.
  *
- * What cannot be passed on stops it with an error by name, and is tried again. Where messages are missing its subscribers are cut
- * off: they catch up by snapshot.
+ * An invalid message stops it with an error by name; it reads that message again each second. Where messages are missing, its
+ * subscribers are cut off: they catch up by snapshot.
  */
 export class EdgeFeed {
   readonly id: DatabaseId;

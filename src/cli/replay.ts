@@ -4,6 +4,7 @@ import { Value } from 'typebox/value';
 import { replayTransition } from '../../actors/runtime/supervision/replay.ts';
 import { PlatformError } from '../errors.ts';
 import { ByName } from '../wire/by-name.ts';
+import { OrNull } from '../wire/or-null.ts';
 import type { Transition } from '../wire/state/transition.ts';
 import type { Command } from './command.ts';
 import { readOptions } from './options.ts';
@@ -21,7 +22,7 @@ const ExportSchema = Type.Object({
 const TransitionSchema = Type.Object({
   machine: Type.String(),
   event: Type.String(),
-  from: Type.Union([Type.String(), Type.Null()]),
+  from: OrNull(Type.String()),
   to: Type.String(),
   at: Type.Number(),
   detail: Type.Optional(Facts),

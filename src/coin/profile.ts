@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { ByName } from '../wire/by-name.ts';
 import { shapeOf } from '../wire/data/shape.ts';
+import { OrNull } from '../wire/or-null.ts';
 import { ACTIONS } from './action/names.ts';
 import { CHAIN_NETWORKS, CHAINS, type ChainNetwork, chainNetwork } from './chains.ts';
 import { readNetwork } from './find-network.ts';
@@ -125,7 +126,7 @@ export const DEFAULT_PROFILE: Profile = {
   ])
 };
 
-const HeightSchema = Type.Union([Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 }), Type.Null()]);
+const HeightSchema = OrNull(Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 }));
 const closed = { additionalProperties: false } as const;
 const ProfileSchema = Type.Object(
   {

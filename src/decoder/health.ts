@@ -8,6 +8,7 @@ import {
   knownLagOf,
   toldStaleness
 } from '../chain/report.ts';
+import { OrNull } from '../wire/or-null.ts';
 import { AlarmSchema, isOfStatement, toldAlarm } from '../wire/state/alarm.ts';
 import { StalenessSchema } from '../wire/state/staleness.ts';
 
@@ -28,7 +29,7 @@ export interface StallLimits {
   readonly fetchAttempts: number;
 }
 
-const HeightOrNull = Type.Union([Type.Integer(), Type.Null()]);
+const HeightOrNull = OrNull(Type.Integer());
 const Phase = Type.Union([Type.Literal('starting'), Type.Literal('running'), Type.Literal('db-unreachable')]);
 const Status = Type.Union([Type.Literal('healthy'), Type.Literal('unhealthy')]);
 
@@ -48,7 +49,7 @@ export const HealthSchema = Type.Object({
   rpc_errors: Type.Integer(),
   parse_errors: Type.Integer(),
   mempool_skipped: Type.Optional(Type.Integer({ description: 'transactions of the mempool that cannot be read' })),
-  error: Type.Union([Type.String(), Type.Null()]),
+  error: OrNull(Type.String()),
   alarm: Type.Optional(AlarmSchema)
 });
 

@@ -5,6 +5,7 @@ import type { NodeWatch } from '../coin/node/node-watch.ts';
 import { addressScript } from '../coin/script/address-script.ts';
 import type { ErrorCode } from '../errors.ts';
 import { type RpcCaller, type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
+import { OrNull } from '../wire/or-null.ts';
 import { AlarmSchema, toldAlarm } from '../wire/state/alarm.ts';
 import { AnsweredRequests } from './answered-requests.ts';
 import { broadcast } from './broadcast.ts';
@@ -52,14 +53,14 @@ const UtxoSchema = Type.Object({
   amount: Type.String({ description: 'coins, 8 decimal places' }),
   scriptPubKey: Type.String(),
   confirmations: Type.Integer(),
-  height: Type.Union([Type.Integer(), Type.Null()], { description: 'null: in no block yet' })
+  height: OrNull(Type.Integer(), { description: 'null: in no block yet' })
 });
 const OutpointSchema = Type.Object({ txid: TXID, vout: Type.Integer() });
 const WarningSchema = Type.Object({ code: Type.String(), message: Type.String() });
 const CreatedSchema = Type.Object({
   psbt: Type.String({ description: 'hex of a PSBT, version 0' }),
   encoding: Type.Union(ENCODINGS.map((encoding) => Type.Literal(encoding))),
-  txid: Type.Union([TXID, Type.Null()], { description: 'null where signatures change it' }),
+  txid: OrNull(TXID, { description: 'null where signatures change it' }),
   fee: Type.String({ description: 'satoshis' }),
   total: Type.String({
     description: 'satoshis of all inputs without the change, also that of a second transaction: fees, data, payments'
@@ -88,7 +89,7 @@ const CreatedSchema = Type.Object({
         compressed: Type.Boolean(),
         rawLength: Type.Integer({ description: 'bytes of rawData' }),
         storedLength: Type.Integer({ description: 'bytes that the transaction carries' }),
-        reason: Type.Union([Type.String(), Type.Null()], { description: 'why they are stored as they are' }),
+        reason: OrNull(Type.String(), { description: 'why they are stored as they are' }),
         stored: Type.Optional(
           Type.Object(
             { data: Type.String(), rawData: Type.String({ description: 'bytes, one character each (latin-1)' }) },
@@ -105,8 +106,8 @@ const CreatedSchema = Type.Object({
 export const EncoderHealthSchema = Type.Object({
   status: Type.Union([Type.Literal('healthy'), Type.Literal('degraded')]),
   node_reachable: Type.Boolean(),
-  node_height: Type.Union([Type.Integer(), Type.Null()]),
-  node_age_s: Type.Union([Type.Integer(), Type.Null()], { description: 'since the node was last found usable' }),
+  node_height: OrNull(Type.Integer()),
+  node_age_s: OrNull(Type.Integer(), { description: 'since the node was last found usable' }),
   coin_source: Type.Union([Type.Literal('node'), Type.Literal('tracker')]),
   reserved_coins: Type.Integer(),
   ...Type.Partial(TrackerHealthSchema).properties,
@@ -125,7 +126,7 @@ const MOST_OPEN_ANSWERS = { count: 200, bytes: 8 * 2 ** 20 };
 const NODE_ERRORS: readonly ErrorCode[] = ['NODE_UNREACHABLE', 'NODE_REFUSED', 'ANSWERS_WAITING', ...TRACKER_ERRORS];
 const BumpedSchema = Type.Object({
   psbt: Type.String({ description: 'hex of a PSBT, version 0' }),
-  txid: Type.Union([TXID, Type.Null()], { description: 'null where signatures change it' }),
+  txid: OrNull(TXID, { description: 'null where signatures change it' }),
   fee: Type.String({ description: 'satoshis' }),
   vsize: Type.Integer({ description: 'virtual bytes when it is signed' }),
   inputs: Type.Array(OutpointSchema),

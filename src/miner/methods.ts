@@ -4,6 +4,7 @@ import type { ChainNetwork } from '../coin/chains.ts';
 import { addressScript } from '../coin/script/address-script.ts';
 import { type ErrorCode, PlatformError } from '../errors.ts';
 import { RpcAnswer, type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
+import { OrNull } from '../wire/or-null.ts';
 import { DEFAULT_TIMES, type Miner } from './miner.ts';
 import type { MinerWallet } from './wallet.ts';
 
@@ -26,7 +27,7 @@ const STATUS = {
   wallet_ready: Type.Boolean(),
   mempool_size: Type.Integer(),
   blocks_mined: Type.Integer({ description: 'since the start' }),
-  last_mine_at: Type.Union([Type.String(), Type.Null()], { description: 'ISO 8601' }),
+  last_mine_at: OrNull(Type.String(), { description: 'ISO 8601' }),
   consecutive_errors: Type.Integer(),
   mining_paused: Type.Boolean(),
   idle_mine_interval_ms: Type.Integer()
@@ -35,7 +36,7 @@ const StatusSchema = Type.Object(STATUS);
 /** The result of `health`. */
 export const MinerHealthSchema = Type.Object({
   status: Type.Union([Type.Literal('healthy'), Type.Literal('stalled')]),
-  reason: Type.Union([Type.String(), Type.Null()]),
+  reason: OrNull(Type.String()),
   ...STATUS
 });
 

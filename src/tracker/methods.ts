@@ -8,6 +8,7 @@ import { type ErrorCode, PlatformError } from '../errors.ts';
 import { JsonResult } from '../service/rpc/json-result.ts';
 import { pingMethod, type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
 import { wholeNumber } from '../service/schema/parameters.ts';
+import { OrNull } from '../wire/or-null.ts';
 import type { BalanceAnswer, CoinsQuestion } from './answers.ts';
 import { scriptHashOf } from './coins/changes.ts';
 import {
@@ -57,7 +58,7 @@ const CoinSchema = Type.Object({
   fullTxid: Type.String({ description: 'equal to txid' }),
   vout: Type.Integer(),
   value: Type.String({ description: 'base units' }),
-  height: Type.Union([Type.Integer(), Type.Null()], { description: 'null: in no block yet' }),
+  height: OrNull(Type.Integer(), { description: 'null: in no block yet' }),
   coinbase: Type.Boolean({ description: 'the reward of a block' }),
   confirmations: Type.Integer(),
   amount: Type.String({ description: 'coins, 8 decimal places' }),
@@ -70,7 +71,7 @@ export const CoinsSchema = Type.Object({
   sync: SyncStatusSchema
 });
 /** The result of `get_first_seen`. */
-export const FirstSeenSchema = Type.Union([Type.Object({ height: Type.Integer() }), Type.Null()]);
+export const FirstSeenSchema = OrNull(Type.Object({ height: Type.Integer() }));
 const CoinText = (description: string) => Type.String({ description: `${description}: coins, 8 decimal places` });
 /** The result of `get_balance`. */
 const BalanceSchema = Type.Object({ balance: CoinText('confirmed'), sync: SyncStatusSchema });
@@ -236,7 +237,7 @@ export function trackerMethods(
       params: Type.Object({
         address: OwnerSchema,
         limit: Type.Optional(LimitSchema),
-        after: Type.Optional(Type.Union([AfterSchema, Type.Null()]))
+        after: Type.Optional(OrNull(AfterSchema))
       }),
       result: CoinsSchema,
       write: false,

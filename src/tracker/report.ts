@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { type ChainReport, type ChainView, isNodeUnfit, isSynced, knownLagOf, toldStaleness } from '../chain/report.ts';
 import type { BlockRef } from '../chain/work.ts';
+import { OrNull } from '../wire/or-null.ts';
 import { AlarmSchema, isOfStatement, toldAlarm } from '../wire/state/alarm.ts';
 import { StalenessSchema } from '../wire/state/staleness.ts';
 import type { FirstSyncProgress } from './first-sync/first-sync.ts';
@@ -31,12 +32,12 @@ interface MempoolReport {
 /** State of the loop as other threads know it. */
 export type TrackerView = ChainView<TrackerReport>;
 
-const HeightOrNull = Type.Union([Type.Integer(), Type.Null()]);
+const HeightOrNull = OrNull(Type.Integer());
 
 /** Result of `get_sync_status`. */
 export const SyncStatusSchema = Type.Object({
   committed_height: HeightOrNull,
-  committed_hash: Type.Union([Type.String(), Type.Null()], { description: 'of the block at committed_height' }),
+  committed_hash: OrNull(Type.String(), { description: 'of the block at committed_height' }),
   tracker_height: HeightOrNull,
   node_height: HeightOrNull,
   lag: HeightOrNull,

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { OrNull } from './or-null.ts';
 
 /** Most characters of an action. A transaction carries as many bytes. */
 export const MOST_ACTION_LETTERS = 8_192;
@@ -13,7 +14,7 @@ const ActionSubject = {
     Type.Union(
       [
         Type.String({ maxLength: MOST_ACTION_LETTERS }),
-        Type.Array(Type.Union([Type.String(), Type.Null()]), { maxItems: MOST_ACTION_LETTERS })
+        Type.Array(OrNull(Type.String()), { maxItems: MOST_ACTION_LETTERS })
       ],
       {
         description:

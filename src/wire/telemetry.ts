@@ -1,8 +1,9 @@
 import Type, { type Static } from 'typebox';
+import { OrNull } from './or-null.ts';
 
 const text = (maxLength: number) =>
   Type.String({ maxLength, pattern: '^[\\x20-\\x7e]*$', description: 'printable ASCII' });
-const optional = (maxLength: number) => Type.Optional(Type.Union([text(maxLength), Type.Null()]));
+const optional = (maxLength: number) => Type.Optional(OrNull(text(maxLength)));
 const closed = { additionalProperties: false } as const;
 
 /** Events of a ping; any other that a sender names counts as a heartbeat. */

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { ByName } from './by-name.ts';
+import { OrNull } from './or-null.ts';
 
 const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const UnixTime = Type.Number({ minimum: 0 });
@@ -28,16 +29,16 @@ export type AuthMessage = Static<typeof AuthMessageSchema>;
 export const HeartbeatBodySchema = Type.Object({
   validator_id: Type.String({ minLength: 1, maxLength: 256 }),
   applied_height: Height,
-  applied_block_time: Type.Optional(Type.Union([UnixTime, Type.Null()]))
+  applied_block_time: Type.Optional(OrNull(UnixTime))
 });
 export type HeartbeatBody = Static<typeof HeartbeatBodySchema>;
 
 /** One validator in `/validator-status`. */
 const ValidatorEntrySchema = Type.Object({
   applied_height: Type.Number(),
-  applied_block_time: Type.Union([Type.Number(), Type.Null()]),
+  applied_block_time: OrNull(Type.Number()),
   last_seen: Type.String(),
-  lag_blocks: Type.Union([Type.Number(), Type.Null()])
+  lag_blocks: OrNull(Type.Number())
 });
 
 /** The validators of one database, by `validator_id`. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Type, { type Static, type TSchema } from 'typebox';
 import { hasCode, PlatformError } from '../../errors.ts';
 import { shapeOf } from '../../wire/data/shape.ts';
+import { OrNull } from '../../wire/or-null.ts';
 import type { ChainNetwork } from '../chains.ts';
 import type { NodeRpc } from './node-rpc.ts';
 
@@ -12,7 +13,7 @@ const HASH = Type.String({ pattern: '^[0-9a-f]{64}$' });
 const HEIGHT = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 });
 
 /** A field that some nodes leave out or set to null. */
-const OrAbsent = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
+const OrAbsent = <T extends TSchema>(schema: T) => Type.Optional(OrNull(schema));
 
 const InfoSchema = Type.Object({
   chain: Type.String(),

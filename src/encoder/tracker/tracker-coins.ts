@@ -4,6 +4,7 @@ import { PlatformError } from '../../errors.ts';
 import { readBounded } from '../../wire/bounded.ts';
 import { shapeOf } from '../../wire/data/shape.ts';
 import { parseJson } from '../../wire/json.ts';
+import { OrNull } from '../../wire/or-null.ts';
 import type { ChainCoin, Charge, TrackedCoins } from '../coins/coins.ts';
 import { keyOf } from '../coins/reservations.ts';
 import {
@@ -21,7 +22,7 @@ const PageSchema = shapeOf(
         txid: Type.String({ pattern: '^[0-9a-f]{64}$' }),
         vout: Type.Integer({ minimum: 0, maximum: 0xffffffff }),
         value: Type.String({ pattern: '^\\d{1,20}$' }),
-        height: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()])
+        height: OrNull(Type.Integer({ minimum: 0 }))
       })
     ),
     nextCursor: Type.Optional(Type.String({ pattern: '^[0-9a-f]{72}$' })),

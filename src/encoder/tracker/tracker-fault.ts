@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { type ErrorCode, hasCode } from '../../errors.ts';
+import { OrNull } from '../../wire/or-null.ts';
 
 /** Reasons why a tracker's coins cannot be used. */
 export const TRACKER_ERRORS = [
@@ -12,9 +13,9 @@ export const TRACKER_ERRORS = [
 /** A tracker's own report of its state. */
 export const TrackerSyncSchema = Type.Object({
   synced: Type.Boolean(),
-  lag: Type.Union([Type.Integer(), Type.Null()]),
-  committed_height: Type.Union([Type.Integer(), Type.Null()]),
-  committed_hash: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  lag: OrNull(Type.Integer()),
+  committed_height: OrNull(Type.Integer()),
+  committed_hash: Type.Optional(OrNull(Type.String())),
   halted: Type.Optional(Type.Boolean()),
   mempool_ready: Type.Optional(Type.Boolean()),
   alarm: Type.Optional(Type.Object({ code: Type.String({ pattern: '^[A-Z_]{1,40}$' }) }))

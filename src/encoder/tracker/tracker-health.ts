@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { callMethod } from '../../service/rpc/call-method.ts';
 import { shapeOf } from '../../wire/data/shape.ts';
+import { OrNull } from '../../wire/or-null.ts';
 import {
   findTrackerFault,
   type OwnNode,
@@ -13,7 +14,7 @@ import {
 export const TrackerHealthSchema = Type.Object({
   tracker_reachable: Type.Boolean(),
   tracker_synced: Type.Boolean({ description: "it has every block of its node, and those of the encoder's" }),
-  tracker_lag: Type.Union([Type.Integer(), Type.Null()], { description: 'blocks behind its node' }),
+  tracker_lag: OrNull(Type.Integer(), { description: 'blocks behind its node' }),
   tracker_halted: Type.Boolean(),
   tracker_mempool_ready: Type.Boolean({ description: 'it knows the whole mempool' }),
   tracker_fault: Type.Optional(Type.String({ description: 'why calls that need coins are refused' }))

@@ -1,4 +1,5 @@
 import Type, { type TSchema } from 'typebox';
+import { OrNull } from '../../wire/or-null.ts';
 
 /**
  * Form of a value: `big`, `amount` and `sum` are decimal texts, since none fits a double; a sum comes without the zeros that SQL
@@ -94,7 +95,7 @@ export function rowSchema(columns: Columns) {
 function columnSchema({ kind, nullable, doc }: Column): TSchema {
   const schema = SCHEMAS[kind]();
   const described = doc === undefined ? {} : { description: doc };
-  return nullable ? Type.Union([schema, Type.Null()], described) : { ...schema, ...described };
+  return nullable ? OrNull(schema, described) : { ...schema, ...described };
 }
 
 /** The columns as the list of a SELECT. */

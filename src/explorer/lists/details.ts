@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { OrNull } from '../../wire/or-null.ts';
 import type { Query } from '../read/reader.ts';
 import { type Columns, readRow, selectList } from './columns.ts';
 import type { List, Row } from './list.ts';
@@ -116,7 +117,7 @@ export const nullFields = (names: Iterable<string>): Row => Object.fromEntries([
 export const sharedFields = (kind: unknown): Row => nullFields(SHARED[String(kind)] ?? []);
 
 const SCHEMA = {
-  status: Type.Union([Type.String(), Type.Null()], { description: 'of its first row' }),
+  status: OrNull(Type.String(), { description: 'of its first row' }),
   details: Type.Unsafe<Row>({ type: 'object', description: 'the fields of its kind, of its first row' })
 };
 

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { OrNull } from '../../wire/or-null.ts';
 import { FEE_COLUMNS } from '../lists/actions.ts';
 import {
   address,
@@ -40,10 +41,7 @@ const TOTALS: Columns = Object.fromEntries(
 /** Their tables have no key of their own. */
 const ORDER = 't.address_id, t.tick_id, t.amount';
 const firstOf = (table: string, columns: Columns) =>
-  Type.Union([
-    Type.Array(rowSchema(columns), { description: `the first ${MAX_ROWS} of \`${table}_total\`` }),
-    Type.Null()
-  ]);
+  OrNull(Type.Array(rowSchema(columns), { description: `the first ${MAX_ROWS} of \`${table}_total\`` }));
 const SAID = '(SELECT x.data FROM transactions x WHERE x.tx_index = a.tx_index)';
 const ACTION: Columns = {
   ...ACTION_COLUMNS,
@@ -73,12 +71,12 @@ export const action: RecordMethod = {
   takes: 'action index',
   schema: Type.Object({
     ...Type.Partial(rowSchema(ACTION)).properties,
-    status: Type.Optional(Type.Union([Type.String(), Type.Null()], { description: '`valid`, or why it was refused' })),
+    status: Type.Optional(OrNull(Type.String(), { description: '`valid`, or why it was refused' })),
     statuses: Type.Optional(Type.Array(Type.String(), { description: 'several for several legs' })),
     credits: firstOf('credits', MOVED),
     debits: firstOf('debits', MOVED),
     escrows: firstOf('escrows', MOVED),
-    fee: Type.Union([rowSchema(FEE), Type.Null()]),
+    fee: OrNull(rowSchema(FEE)),
     ...Type.Partial(rowSchema(TOTALS)).properties
   }),
   read: async ({ query, question: { query: name = '' } }) => {

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { inflateFile, isDeflated } from '../../coin/action/file.ts';
+import { OrNull } from '../../wire/or-null.ts';
 import { readActionIndex } from '../read/subject.ts';
 import { type RecordMethod, unknown } from './record.ts';
 
@@ -19,7 +20,7 @@ export const fileBytes: RecordMethod = {
   takes: 'action index',
   paths: [],
   schema: Type.Object({
-    type: Type.Union([Type.String(), Type.Null()]),
+    type: OrNull(Type.String()),
     form: Type.Union([Type.Literal('whole'), Type.Literal('deflated'), Type.Literal('encrypted')], {
       description: 'deflated: the bytes are those of the chain, as they cannot be inflated'
     }),

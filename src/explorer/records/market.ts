@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { formatAmount, knownAmount, multiplyRatio } from '../../consensus/amount.ts';
+import { OrNull } from '../../wire/or-null.ts';
 import { readRow, rowSchema, selectList } from '../lists/columns.ts';
 import type { Row } from '../lists/list.ts';
 import { MARKET_COLUMNS } from '../lists/markets.ts';
@@ -24,9 +25,9 @@ const VALID = "(SELECT i.id FROM index_statuses i WHERE i.status = 'valid')";
 
 const PARTS = ':tick1/:tick2';
 const Text = Type.String();
-const TextOrNull = Type.Union([Text, Type.Null()]);
+const TextOrNull = OrNull(Text);
 const paged = (row: Parameters<typeof Type.Object>[0]) =>
-  Type.Object({ data: Type.Array(Type.Object(row)), total: Type.Union([Type.Integer(), Type.Null()]) });
+  Type.Object({ data: Type.Array(Type.Object(row)), total: OrNull(Type.Integer()) });
 
 /** The pair of a path; null: one side is no token. */
 async function readPair({ query, names, question: { parameters } }: RecordRead): Promise<Pair | null> {

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { CHAIN_NETWORKS } from '../../coin/chains.ts';
+import { OrNull } from '../../wire/or-null.ts';
 import { big, bigOrNull, type Columns, rowSchema, text } from '../lists/columns.ts';
 import { LISTS } from '../lists/lists.ts';
 import { BLOCK_COLUMNS } from '../lists/state.ts';
@@ -74,13 +75,13 @@ const finalityOf = (kind: string) =>
 /** The token that the newest fee was paid in. */
 const GAS = 'SELECT i.tick FROM fees f JOIN index_tickers i ON i.id = f.tick_id ORDER BY f.action_index DESC LIMIT 1';
 
-const TextOrNull = Type.Union([Type.String(), Type.Null()]);
+const TextOrNull = OrNull(Type.String());
 const CoinSchema = Type.Object({
   name: TextOrNull,
   symbol: TextOrNull,
   price: Type.Object({ btc: TextOrNull, usd: TextOrNull })
 });
-const IntegerOrNull = Type.Union([Type.Integer(), Type.Null()]);
+const IntegerOrNull = OrNull(Type.Integer());
 
 export const network: RecordMethod = {
   summary: 'The network: its newest block, how much there is, prices, and when an action is final',
@@ -100,7 +101,7 @@ export const network: RecordMethod = {
       { low: Type.Null(), medium: Type.Null(), high: Type.Null() },
       { description: 'an explorer has no node: ask `estimate_fee` of an encoder' }
     ),
-    tip: Type.Union([rowSchema(BLOCK_COLUMNS), Type.Null()]),
+    tip: OrNull(rowSchema(BLOCK_COLUMNS)),
     totals: Type.Unsafe<Record<string, number | null>>({
       type: 'object',
       description: 'how long each list is; null while it is being counted'

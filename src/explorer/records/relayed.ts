@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { OrNull } from '../../wire/or-null.ts';
 import {
   address,
   amountOrNull,
@@ -22,7 +23,7 @@ const text = (...names: string[]): Columns => Object.fromEntries(names.map((name
 const bigs = (...names: string[]): Columns => Object.fromEntries(names.map((name) => [name, bigOrNull(`t.${name}`)]));
 const whole = (...names: string[]): Columns =>
   Object.fromEntries(names.map((name) => [name, integerOrNull(`t.${name}`)]));
-const OrNull = (columns: Columns) => Type.Union([rowSchema(columns), Type.Null()]);
+const RowOrNull = (columns: Columns) => OrNull(rowSchema(columns));
 const Anything = Type.Array(Type.Unknown());
 
 const CALL: Columns = { ...LISTS['xcalls']!.columns, ...text('params_json', 'callback_params_json', 'result_payload') };
@@ -58,8 +59,8 @@ const xcall: RecordMethod = {
     ...rowSchema(CALL).properties,
     params: Anything,
     callback_params: Anything,
-    execution: OrNull(EXECUTION),
-    callback_delivery: OrNull(DELIVERY)
+    execution: RowOrNull(EXECUTION),
+    callback_delivery: RowOrNull(DELIVERY)
   }),
   read: async ({ query, question: { query: name = '' } }) => {
     const from = 'xcalls t JOIN actions a ON a.action_index = t.action_index';
@@ -93,8 +94,8 @@ const LEG: Columns = {
   status
 };
 const LegSchema = Type.Object({ ...rowSchema(LEG).properties, quorum_signatures: Anything });
-const LegOrNull = Type.Union([LegSchema, Type.Null()]);
-const TextOrNull = Type.Union([Type.String(), Type.Null()]);
+const LegOrNull = OrNull(LegSchema);
+const TextOrNull = OrNull(Type.String());
 /** Versions of an ATTEST: the question, and what answers it. */
 const [ASKED, ANSWERED] = [0, 1];
 
@@ -169,7 +170,7 @@ const anchor: RecordMethod = {
   schema: Type.Object({
     ...rowSchema(ANCHOR).properties,
     ...{ validator_signatures: Anything, publisher_attestations: Anything, publisher_election: Anything },
-    checkpoint: Type.Union([Type.Object({}, { additionalProperties: true }), Type.Null()]),
+    checkpoint: OrNull(Type.Object({}, { additionalProperties: true })),
     chunks: Type.Array(rowSchema(CHUNK), { description: `the first ${MAX_ROWS}` }),
     reward_attestations: Type.Array(rowSchema(REWARD), { description: `the newest ${MAX_ROWS}` })
   }),

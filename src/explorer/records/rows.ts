@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { OrNull } from '../../wire/or-null.ts';
 import {
   bigOrNull,
   type Columns,
@@ -66,7 +67,7 @@ const poll = rowOf('poll', 'polls', POLL_DETAILS);
 export const ROW_RECORDS = {
   poll: {
     ...poll,
-    schema: Type.Object({ ...poll.schema.properties, options: Type.Union([Type.Array(Type.Unknown()), Type.Null()]) }),
+    schema: Type.Object({ ...poll.schema.properties, options: OrNull(Type.Array(Type.Unknown())) }),
     read: async (asked) => {
       const row = await poll.read(asked);
       return { ...row, options: optionsIn(row['options']) };

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { canonicalAddress } from '../../coin/script/address.ts';
+import { OrNull } from '../../wire/or-null.ts';
 import type { Query } from '../read/reader.ts';
 import { findAddress, type ReadNames, readHash, spellAddress } from '../read/subject.ts';
 import { findHeight } from './chain.ts';
@@ -12,10 +13,7 @@ const ASKED = [...FOUND, 'broadcast'] as const;
 
 const FoundSchema = Type.Object(
   Object.fromEntries(
-    ['address', 'hash', 'tick', 'description'].map((name) => [
-      name,
-      Type.Optional(Type.Union([Type.String(), Type.Null()]))
-    ])
+    ['address', 'hash', 'tick', 'description'].map((name) => [name, Type.Optional(OrNull(Type.String()))])
   )
 );
 
@@ -40,7 +38,7 @@ export const search: RecordMethod = {
         value: Type.String({ description: 'what the method of that name takes' })
       })
     ),
-    unused_address: Type.Union([Type.String(), Type.Null()], {
+    unused_address: OrNull(Type.String(), {
       description: 'the text as an address of the network that has done nothing yet'
     })
   }),

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { OrNull } from '../../wire/or-null.ts';
 import { type Columns, rowSchema, sumOrNull } from '../lists/columns.ts';
 import type { Row } from '../lists/list.ts';
 import { LISTS } from '../lists/lists.ts';
@@ -50,7 +51,7 @@ export const staking: RecordMethod = {
   takes: 'address',
   schema: Type.Object({
     address: Type.String(),
-    chain_tip: Type.Union([Type.Integer(), Type.Null()]),
+    chain_tip: OrNull(Type.Integer()),
     ...rowSchema(EARNED).properties,
     ...rowsSchema('positions', 'cooldowns', 'rewards', 'collects', 'slash_events'),
     ...rowsSchema('capability_positions', 'capability_cooldowns', 'capability_slash_events')

@@ -2,6 +2,7 @@ import Type, { type TProperties } from 'typebox';
 import type { AddressVersions } from '../../coin/chains.ts';
 import { canonicalAddress, scriptOf } from '../../coin/script/address.ts';
 import { readProgram } from '../../coin/script/pay-scripts.ts';
+import { OrNull } from '../../wire/or-null.ts';
 import {
   address as addressColumn,
   amountOrNull,
@@ -64,7 +65,7 @@ const OPEN_POLL: Columns = {
   callback_contract_index: bigOrNull('t.callback_contract_index'),
   callback_method: textOrNull('t.callback_method')
 };
-const WholeOrNull = Type.Union([Type.Integer(), Type.Null()]);
+const WholeOrNull = OrNull(Type.Integer());
 const PollSchema = Type.Object(rowSchema(OPEN_POLL).properties);
 /**
  * Fields that existing clients read under other names or as numbers; for amounts that do not fit a number there is a text beside
@@ -73,12 +74,12 @@ const PollSchema = Type.Object(rowSchema(OPEN_POLL).properties);
 const ALSO = {
   info: { coin: Type.String(), tick_id: Type.Integer() },
   supply: {
-    current: Type.Union([Type.String(), Type.Null()]),
-    max: Type.Union([Type.String(), Type.Null()]),
+    current: OrNull(Type.String()),
+    max: OrNull(Type.String()),
     decimals: WholeOrNull
   },
   mints: { max: Type.Number(), address_max: Type.Number(), start_block: Type.Integer(), stop_block: Type.Integer() },
-  callback: { price: Type.Union([Type.String(), Type.Null()]) },
+  callback: { price: OrNull(Type.String()) },
   lists: { allow: WholeOrNull, block: WholeOrNull },
   market: { price: Type.Number(), floor: Type.Number() }
 } as const;
@@ -217,11 +218,11 @@ export const address: RecordMethod = {
   changesBetweenBlocks: true,
   schema: Type.Object({
     ...rowSchema(ADDRESS).properties,
-    type: Type.Union([Type.String(), Type.Null()], {
+    type: OrNull(Type.String(), {
       description: 'what its script is; null for no address of the network'
     }),
-    info: Type.Object({ address: Type.String(), address_id: Type.Union([Type.Integer(), Type.Null()]) }),
-    pubkey: Type.Union([Type.String(), Type.Null()]),
+    info: Type.Object({ address: Type.String(), address_id: OrNull(Type.Integer()) }),
+    pubkey: OrNull(Type.String()),
     tracker_available: Type.Boolean(),
     balances: Type.Object({ ...NOT_TRACKED.properties, received: Type.Null() }),
     utxos: NOT_TRACKED,

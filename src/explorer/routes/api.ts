@@ -5,6 +5,7 @@ import type { Limit } from '../../service/callers/limits.ts';
 import { errorHandler } from '../../service/errors.ts';
 import { oneOf, refuseInvalid } from '../../service/schema/parameters.ts';
 import type { RouteDoc } from '../../service/schema/route-doc.ts';
+import { OrNull } from '../../wire/or-null.ts';
 import { type Coin, findCoin } from '../coins.ts';
 import type { FairReads } from '../fair-reads.ts';
 import { rowSchema } from '../lists/columns.ts';
@@ -227,12 +228,12 @@ function listSchema({ columns, more, beside }: List) {
   const row = rowSchema(columns);
   return Type.Object({
     data: Type.Array(more ? Type.Object({ ...row.properties, ...more.schema }) : row),
-    total: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+    total: OrNull(Type.Integer({ minimum: 0 }), {
       description: 'how many rows there are; null while a long list is being counted: ask again'
     }),
     ...(beside?.schema ?? {}),
     runtime: RuntimeSchema,
-    next: Type.Union([Type.String(), Type.Null()], { description: 'cursor of the next page; null: this is the last' })
+    next: OrNull(Type.String(), { description: 'cursor of the next page; null: this is the last' })
   });
 }
 

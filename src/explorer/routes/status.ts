@@ -1,11 +1,12 @@
 import Type, { type Static } from 'typebox';
 import { CHAIN_NETWORKS } from '../../coin/chains.ts';
 import { ByName } from '../../wire/by-name.ts';
+import { OrNull } from '../../wire/or-null.ts';
 import { alarmText } from '../../wire/state/alarm.ts';
 import type { Coin } from '../coins.ts';
 import { lagOf } from '../report.ts';
 
-const HeightOrNull = Type.Union([Type.Integer(), Type.Null()]);
+const HeightOrNull = OrNull(Type.Integer());
 
 const CoinStatusSchema = Type.Object({
   supported: Type.Boolean({ description: 'whether this service serves it' }),
@@ -16,18 +17,18 @@ const CoinStatusSchema = Type.Object({
   }),
   stopped_reason: Type.Optional(Type.String({ description: 'why the ledger does not go on' })),
   last_block: HeightOrNull,
-  last_block_mark: Type.Union([Type.String(), Type.Null()], {
+  last_block_mark: OrNull(Type.String(), {
     description: 'tells the newest block from another one of its height, by which a reorg may replace it'
   }),
   decoder_tip: HeightOrNull,
   decoder_lag_blocks: HeightOrNull,
-  hub_config_age_seconds: Type.Union([Type.Integer(), Type.Null()], {
+  hub_config_age_seconds: OrNull(Type.Integer(), {
     description: 'since a hub last answered where databases are; null where none is asked'
   })
 });
 
 const Heights = ByName(HeightOrNull);
-const SecondsOrNull = Type.Union([Type.Integer(), Type.Null()]);
+const SecondsOrNull = OrNull(Type.Integer());
 
 /** Every public network by its code: in `data` each whole, beside it field by field, of those that are served. */
 export const StatusSchema = Type.Object({
@@ -42,7 +43,7 @@ export const StatusSchema = Type.Object({
   decoder_health: ByName(Type.String({ description: 'ok, or unknown while the tip of the decoder is not known' })),
   chain_tip: ByName(Type.Null({ description: 'an explorer has no node' })),
   chain_lag_blocks: ByName(Type.Null()),
-  replica_halted: ByName(Type.Union([Type.String(), Type.Null()], { description: 'why the ledger does not go on' })),
+  replica_halted: ByName(OrNull(Type.String(), { description: 'why the ledger does not go on' })),
   tip_age_seconds: ByName(SecondsOrNull),
   tip_future_seconds: ByName(SecondsOrNull),
   hub_config_age_seconds: SecondsOrNull,

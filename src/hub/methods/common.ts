@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
+import { OrNull } from '../../wire/or-null.ts';
 
 /** Codes of refusals by every method that reads the database. */
 export const DATABASE_ERRORS = ['DATABASE_UNAVAILABLE', 'DATABASE_REFUSED'] as const;
@@ -28,7 +29,7 @@ export const GenerationSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_S
 export const TimeSchema = Type.String();
 
 /** A value or null. */
-export const Nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+export const Nullable = <T extends Type.TSchema>(schema: T) => OrNull(schema);
 
 /** One of a few words. */
 export const OneOf = <const W extends readonly string[]>(words: W) =>

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { RpcAnswer, type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import { SharedReads } from '../../service/turns/shared-reads.ts';
+import { OrNull } from '../../wire/or-null.ts';
 import type { HubSetMember } from '../remote-set.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { PairAge } from '../store/prices/prices.ts';
@@ -10,7 +11,7 @@ const PingSchema = Type.Object({
   status: Type.Union([Type.Literal('success'), Type.Literal('degraded')]),
   db: Type.Boolean({ description: 'whether the database answers' })
 });
-const NumberOrNull = Type.Union([Type.Number(), Type.Null()]);
+const NumberOrNull = OrNull(Type.Number());
 /** @see the section "Hub health result" of the specification */
 const HealthSchema = Type.Object({
   status: Type.Union([Type.Literal('healthy'), Type.Literal('degraded')]),
@@ -33,7 +34,7 @@ const HealthSchema = Type.Object({
       { description: 'how the hub stands in its set; in validator mode alone' }
     )
   ),
-  oracle_last_finalized_age_s: Type.Union([Type.Number(), Type.Null()], {
+  oracle_last_finalized_age_s: OrNull(Type.Number(), {
     description:
       'of the pair whose price is oldest, of those that a source still tells; below 0 when the clock was set back since: stale too'
   }),

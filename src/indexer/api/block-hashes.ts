@@ -1,9 +1,10 @@
 import Type, { type Static } from 'typebox';
 import { type Pool, rows } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
+import { OrNull } from '../../wire/or-null.ts';
 
-const HashOrNull = Type.Union([Type.String(), Type.Null()]);
-const IntegerOrNull = Type.Union([Type.Integer(), Type.Null()]);
+const HashOrNull = OrNull(Type.String());
+const IntegerOrNull = OrNull(Type.Integer());
 
 /** Result of `getblockhashes`. */
 export const BlockHashesSchema = Type.Object({
@@ -11,10 +12,10 @@ export const BlockHashesSchema = Type.Object({
   network: Type.String(),
   block_index: Type.Integer(),
   block_time: IntegerOrNull,
-  block_hash: Type.Union([Type.String(), Type.Null()], { description: 'hash that the chain gives the block' }),
+  block_hash: OrNull(Type.String(), { description: 'hash that the chain gives the block' }),
   ...{ ledger_hash: HashOrNull, actions_hash: HashOrNull, contract_hash: HashOrNull },
   ...{ balances_root: HashOrNull, stakes_root: HashOrNull, state_root: HashOrNull, block_merkle_root: HashOrNull },
-  state_root_version: Type.Union([Type.Integer(), Type.Null()], { description: 'null: no validator signs roots' }),
+  state_root_version: OrNull(Type.Integer(), { description: 'null: no validator signs roots' }),
   block_merkle_version: IntegerOrNull
 });
 

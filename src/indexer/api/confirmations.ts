@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { type Pool, rows } from '../../db/connection.ts';
+import { OrNull } from '../../wire/or-null.ts';
 
 /** Result of `getactionconfirmations`. */
 export const ConfirmationsSchema = Type.Object({
@@ -7,9 +8,9 @@ export const ConfirmationsSchema = Type.Object({
   network: Type.String(),
   action_index: Type.Integer(),
   exists: Type.Boolean(),
-  action: Type.Union([Type.String(), Type.Null()]),
-  block_index: Type.Union([Type.Integer(), Type.Null()]),
-  latest_block_index: Type.Union([Type.Integer(), Type.Null()]),
+  action: OrNull(Type.String()),
+  block_index: OrNull(Type.Integer()),
+  latest_block_index: OrNull(Type.Integer()),
   confirmations: Type.Integer({ description: '1 in the newest block, 0 for an action that does not exist' })
 });
 

@@ -12,6 +12,7 @@ import { hasCode, PlatformError } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import { ByName } from '../../wire/by-name.ts';
 import { FEE_QUESTIONS } from '../../wire/fee-questions.ts';
+import { OrNull } from '../../wire/or-null.ts';
 import { COINPAY, isBuilt } from '../actions/handlers.ts';
 import { LEAST_PERCENT, nativeFee, OLDEST_PRICE_S } from '../fees/native.ts';
 import { feeOf } from '../profile/gas.ts';
@@ -26,7 +27,6 @@ export interface FeeMethodDeps {
 }
 
 const Dec8 = Type.String({ description: 'decimal, 8 places' });
-const OrNull = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 const IntOrNull = OrNull(Type.Integer());
 const Verdict = {
   action: Type.String(),

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import type { Readiness } from '../../service/routes/readiness.ts';
+import { OrNull } from '../../wire/or-null.ts';
 import { AlarmSchema, alarmText, isOfStatement, stoppedS, toldAlarm } from '../../wire/state/alarm.ts';
 import { monotonicMs } from '../../wire/state/monotonic.ts';
 import type { ActorReport } from '../../wire/state/report.ts';
@@ -15,9 +16,9 @@ export interface IndexerView {
 
 const SYNCED_WITHIN_BLOCKS = 3;
 
-const HeightOrNull = Type.Union([Type.Integer(), Type.Null()]);
+const HeightOrNull = OrNull(Type.Integer());
 const Circuit = Type.Union([Type.Literal('closed'), Type.Literal('open'), Type.Literal('half-open')]);
-const CircuitOrNull = Type.Union([Circuit, Type.Null()]);
+const CircuitOrNull = OrNull(Circuit);
 
 const StateCommitmentSchema = Type.Object(
   {
@@ -25,7 +26,7 @@ const StateCommitmentSchema = Type.Object(
     percent: HeightOrNull,
     height: HeightOrNull,
     balances: HeightOrNull,
-    reason: Type.Union([Type.String(), Type.Null()])
+    reason: OrNull(Type.String())
   },
   { description: 'the tree over all balances' }
 );
@@ -33,8 +34,8 @@ const StateCommitmentSchema = Type.Object(
 const InFlightSchema = Type.Object(
   {
     block: Type.Integer(),
-    transaction: Type.Union([Type.String(), Type.Null()]),
-    action: Type.Union([Type.String(), Type.Null()])
+    transaction: OrNull(Type.String()),
+    action: OrNull(Type.String())
   },
   { description: 'action in work; null while rows are read or written' }
 );
@@ -50,15 +51,15 @@ export const HealthSchema = Type.Object({
   lag: HeightOrNull,
   decoderDbCircuit: CircuitOrNull,
   indexerDbCircuit: CircuitOrNull,
-  pushFault: Type.Union([Type.String(), Type.Null()], {
+  pushFault: OrNull(Type.String(), {
     description: 'reason for which pushes to the hub wait; null while it takes them'
   }),
-  sumFault: Type.Union([Type.String(), Type.Null()], {
+  sumFault: OrNull(Type.String(), {
     description: 'reason for which sums over all rows of tickers are left out; null while none is'
   }),
-  stateCommitment: Type.Union([StateCommitmentSchema, Type.Null()]),
-  inFlight: Type.Union([InFlightSchema, Type.Null()]),
-  error: Type.Union([Type.String(), Type.Null()]),
+  stateCommitment: OrNull(StateCommitmentSchema),
+  inFlight: OrNull(InFlightSchema),
+  error: OrNull(Type.String()),
   alarm: Type.Optional(AlarmSchema)
 });
 
@@ -66,9 +67,9 @@ export const HealthSchema = Type.Object({
 export const LatestBlockSchema = Type.Object({
   block_index: HeightOrNull,
   decoder_block_index: HeightOrNull,
-  decoder_block: Type.Union([Type.Integer(), Type.Null()], { description: 'the same' }),
+  decoder_block: OrNull(Type.Integer(), { description: 'the same' }),
   lag: HeightOrNull,
-  in_flight_block: Type.Union([Type.Integer(), Type.Null()], { description: 'block in work; null between blocks' }),
+  in_flight_block: OrNull(Type.Integer(), { description: 'block in work; null between blocks' }),
   is_synced: Type.Boolean()
 });
 

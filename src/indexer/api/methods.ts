@@ -3,6 +3,7 @@ import type { ChainNetwork } from '../../coin/chains.ts';
 import type { Profile } from '../../coin/profile.ts';
 import { knownAmount } from '../../consensus/amount.ts';
 import { pingMethod, type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
+import { OrNull } from '../../wire/or-null.ts';
 import { CAPABILITIES } from '../staking/validators.ts';
 import { type BlockHashesRow, BlockHashesSchema } from './block-hashes.ts';
 import { type ActionPlace, ConfirmationsSchema } from './confirmations.ts';
@@ -25,7 +26,7 @@ export interface IndexerMethodDeps {
   readonly tryAction: FeeMethodDeps['tryAction'];
 }
 
-const HeightOrNull = Type.Union([Type.Integer(), Type.Null()]);
+const HeightOrNull = OrNull(Type.Integer());
 const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /** Returns the methods of an indexer. */
@@ -81,7 +82,7 @@ export function indexerMethods(deps: IndexerMethodDeps): Readonly<Record<string,
       result: Type.Object({
         pubkey: Type.String(),
         block_index: HeightOrNull,
-        source: Type.Union([Type.String(), Type.Null()]),
+        source: OrNull(Type.String()),
         stake: Type.String({ description: 'Units of the gas token' })
       }),
       errors: ['DATABASE_UNAVAILABLE', 'ACTOR_TIMEOUT'],

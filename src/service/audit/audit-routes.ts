@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
+import { OrNull } from '../../wire/or-null.ts';
 import type { AddressReader } from '../callers/address.ts';
 import type { AuditLog } from './audit-log.ts';
 
@@ -11,7 +12,7 @@ interface AuditDeps {
 }
 
 const MOST_LETTERS = 200;
-const TextOrNull = Type.Union([Type.String(), Type.Null()]);
+const TextOrNull = OrNull(Type.String());
 const EntrySchema = Type.Object({
   at: Type.String({ description: 'ISO 8601' }),
   from: Type.String({ description: 'address of the caller' }),

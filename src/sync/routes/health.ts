@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
+import { OrNull } from '../../wire/or-null.ts';
 import type { Circuit } from '../../wire/state/report.ts';
 import type { AppDeps } from '../http/deps.ts';
 
@@ -11,7 +12,7 @@ const HealthSchema = Type.Object({
       chain: Type.String(),
       network: Type.String(),
       dbType: Type.String(),
-      circuit: Type.Union([Type.String(), Type.Null()])
+      circuit: OrNull(Type.String())
     })
   ),
   relay: Type.Optional(
@@ -21,7 +22,7 @@ const HealthSchema = Type.Object({
         network: Type.String(),
         dbType: Type.String(),
         state: Type.String(),
-        reason: Type.Union([Type.String(), Type.Null()]),
+        reason: OrNull(Type.String()),
         waiting: Type.Integer(),
         waiting_bytes: Type.Integer()
       })

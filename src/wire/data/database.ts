@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { OrNull } from '../or-null.ts';
 
 /** The two kinds of replicated databases. */
 export const DB_TYPES = ['indexer', 'decoder'] as const;
@@ -47,7 +48,7 @@ export type BlockHashes =
       readonly contract_hash: string | null;
     };
 
-const Hash = Type.Optional(Type.Union([Type.String({ maxLength: 250 }), Type.Null()]));
+const Hash = Type.Optional(OrNull(Type.String({ maxLength: 250 })));
 
 /** Three hashes of an indexer's block or the one of a decoder's, spread into the record that carries them. */
 export const HASH_FIELDS = { ledger_hash: Hash, actions_hash: Hash, contract_hash: Hash, block_hash: Hash };

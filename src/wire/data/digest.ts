@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { ByName } from '../by-name.ts';
+import { OrNull } from '../or-null.ts';
 import { TABLE_CLASSES, type TableClass } from './schema.ts';
 
 /** Ranges that one answer may list. */
@@ -15,7 +16,7 @@ const Position = Type.Integer({ minimum: -1, maximum: Number.MAX_SAFE_INTEGER })
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Sum = Type.String({ pattern: '^\\d{1,40}$' });
 const Name = Type.String({ pattern: '^[A-Za-z0-9_]{1,64}$' });
-const Hash = Type.Optional(Type.Union([Type.String({ maxLength: 250 }), Type.Null()]));
+const Hash = Type.Optional(OrNull(Type.String({ maxLength: 250 })));
 const Class = Type.Unsafe<TableClass>(Type.Union(TABLE_CLASSES.map((name) => Type.Literal(name))));
 
 /** Keys of digests: 32 hex digits. */

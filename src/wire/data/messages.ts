@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { ByName } from '../by-name.ts';
+import { OrNull } from '../or-null.ts';
 import { type BlockHashes, DatabaseIdSchema, HASH_FIELDS, hashesOf } from './database.ts';
 import { IDENTIFIER_PATTERN } from './schema.ts';
 
@@ -7,7 +8,7 @@ import { IDENTIFIER_PATTERN } from './schema.ts';
 export const MAX_MESSAGE_BYTES = 256 * 2 ** 20;
 
 const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
-const Hash = Type.Union([Type.String({ maxLength: 250 }), Type.Null()]);
+const Hash = OrNull(Type.String({ maxLength: 250 }));
 
 /** One row as it travels: column name to value; binary as `{"__xbin__": base64}`. */
 export type WireRow = Record<string, unknown>;
@@ -26,8 +27,8 @@ export type Learned = Static<typeof LearnedSchema>;
 export const StatusMessageSchema = Type.Object({
   type: Type.Literal('status'),
   ...DatabaseIdSchema.properties,
-  block_height: Type.Union([Height, Type.Null()]),
-  block_time: Type.Union([Type.Number(), Type.Null()]),
+  block_height: OrNull(Height),
+  block_time: OrNull(Type.Number()),
   ...HASH_FIELDS,
   /** Absent: the source knows what it sent. */
   learned: Type.Optional(LearnedSchema),
@@ -43,12 +44,12 @@ const GroupSchema = Type.Object({ first: Height, last: Height });
 export type Group = Static<typeof GroupSchema>;
 
 /** From and to, inclusive; the largest safe integers stand for no bound. Null: the rows in which the column is NULL. */
-const Span = Type.Union([Type.Tuple([Type.Integer(), Type.Integer()]), Type.Null()]);
+const Span = OrNull(Type.Tuple([Type.Integer(), Type.Integer()]));
 
 /** Parts of one table that are sent whole. */
 export const TableRangesMessageSchema = Type.Object({
   /** An integer column; null: slots 0 to 4095, the first 12 bits of a row's hash. */
-  column: Type.Union([Type.String({ pattern: IDENTIFIER_PATTERN }), Type.Null()]),
+  column: OrNull(Type.String({ pattern: IDENTIFIER_PATTERN })),
   spans: Type.Array(Span),
   /** Every row that lies in one of the spans and in no block of the group; others there are gone. */
   rows: Type.Array(ByName(Type.Unknown()))
@@ -67,7 +68,7 @@ export const BlockMessageSchema = Type.Object({
   ...DatabaseIdSchema.properties,
   schema_version: Type.Integer(),
   block_index: Height,
-  block_time: Type.Union([Type.Number(), Type.Null()]),
+  block_time: OrNull(Type.Number()),
   ...HASH_FIELDS,
   group: Type.Optional(GroupSchema),
   previous_hash: Type.Optional(Type.Union([Type.Object(HASH_FIELDS), Type.String(), Type.Null()])),
@@ -87,7 +88,7 @@ export const BlockMessageSchema = Type.Object({
   /** Amendments may follow: whether all that changed in older rows was sent says a `settled` message. Absent: this message brings it all. */
   settling: Type.Optional(Type.Literal(true)),
   /** Amendments of the block before; null or absent: not known. */
-  amended_before: Type.Optional(Type.Union([Height, Type.Null()])),
+  amended_before: Type.Optional(OrNull(Height)),
   /** Schema fingerprint at this block; when it changes, a client fetches `/schema` before it applies. */
   schema_fingerprint: Type.Optional(Type.String({ maxLength: 64 })),
   sync_mode: Type.Optional(Type.String())
@@ -144,7 +145,7 @@ export const SettledMessageSchema = Type.Object({
   block_index: Height,
   ...HASH_FIELDS,
   /** Amendments of that block; null: not known. */
-  amendments: Type.Union([Height, Type.Null()]),
+  amendments: OrNull(Height),
   /** The source does not know what it sent of some older rows: only a comparison shows whether a replica has them. */
   unknown: Type.Optional(Type.Literal(true))
 });

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { ByName } from '../by-name.ts';
+import { OrNull } from '../or-null.ts';
 
 const Version = Type.Integer({ description: 'as in snapshots: indexer 7, decoder 3' });
 /** Beyond 2^53 a decimal text. */
@@ -11,7 +12,7 @@ export const LookupPageSchema = Type.Object({
   schema_version: Version,
   table: Type.String(),
   /** The highest id of this page, to be asked for as `after_id`; null when there is no row. */
-  max_id: Type.Union([Id, Type.Null()]),
+  max_id: OrNull(Id),
   has_more: Type.Boolean(),
   rows: Rows
 });
@@ -21,8 +22,8 @@ export type LookupPage = Static<typeof LookupPageSchema>;
 export const DispensersSchema = Type.Object({
   schema_version: Version,
   /** The highest transaction and address that the rows name; null when there are none. */
-  max_tx: Type.Union([Id, Type.Null()]),
-  max_addr: Type.Union([Id, Type.Null()]),
+  max_tx: OrNull(Id),
+  max_addr: OrNull(Id),
   has_more: Type.Boolean(),
   rows: Rows
 });

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { ByName } from '../by-name.ts';
+import { OrNull } from '../or-null.ts';
 import { shapeOf } from './shape.ts';
 
 /** Table and column names that a replica makes; anything else it refuses by name, unless its operator keeps the table local. */
@@ -7,7 +8,7 @@ export const IDENTIFIER_PATTERN = '^[A-Za-z0-9_]{1,64}$';
 const Identifier = Type.String({ minLength: 1, maxLength: 64 });
 /** Characters of a generated column's expression. */
 export const MAX_EXPRESSION = 1024;
-const TextOrNull = (maxLength: number) => Type.Union([Type.String({ maxLength }), Type.Null()]);
+const TextOrNull = (maxLength: number) => OrNull(Type.String({ maxLength }));
 
 const TypedColumnSchema = Type.Object({
   name: Identifier,
@@ -21,10 +22,7 @@ const TypedColumnSchema = Type.Object({
   autoIncrement: Type.Boolean(),
   /** `current_timestamp(3)` of an ON UPDATE clause. */
   onUpdate: TextOrNull(64),
-  generated: Type.Union([
-    Type.Object({ expression: Type.String({ maxLength: MAX_EXPRESSION }), stored: Type.Boolean() }),
-    Type.Null()
-  ]),
+  generated: OrNull(Type.Object({ expression: Type.String({ maxLength: MAX_EXPRESSION }), stored: Type.Boolean() })),
   /** MariaDB's JSON: text with `json_valid`. */
   json: Type.Boolean(),
   /** `SELECT *` leaves it out; it travels like any other. */
@@ -41,7 +39,7 @@ const TypedKeySchema = Type.Object({
   columns: Type.Array(
     Type.Object({
       name: Identifier,
-      prefix: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]),
+      prefix: OrNull(Type.Integer({ minimum: 1 })),
       descending: Type.Boolean()
     }),
     { minItems: 1, maxItems: 64 }

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { DbTypeSchema } from '../data/database.ts';
+import { OrNull } from '../or-null.ts';
 
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
@@ -9,8 +10,8 @@ const CatalogEntrySchema = Type.Object({
   network: Type.String(),
   dbType: DbTypeSchema,
   /** Null while the database's address is unknown. */
-  db_name: Type.Union([Type.String(), Type.Null()]),
-  block_height: Type.Union([Count, Type.Null()]),
+  db_name: OrNull(Type.String()),
+  block_height: OrNull(Count),
   table_count: Count,
   data_bytes: Count,
   index_bytes: Count,

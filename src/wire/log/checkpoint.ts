@@ -1,7 +1,8 @@
 import Type, { type Static } from 'typebox';
+import { OrNull } from '../or-null.ts';
 
-const Whole = Type.Union([Type.Integer(), Type.Null()]);
-const Text = Type.Union([Type.String(), Type.Null()]);
+const Whole = OrNull(Type.Integer());
+const Text = OrNull(Type.String());
 
 /** Fields of a checkpoint that are columns of the table `state_checkpoints`; null if the table lacks the column. */
 export const CHECKPOINT_COLUMNS = {

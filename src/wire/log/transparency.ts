@@ -1,8 +1,9 @@
 import Type, { type Static } from 'typebox';
 import { HASH_FIELDS } from '../data/database.ts';
+import { OrNull } from '../or-null.ts';
 
 const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
-const Hash = Type.Union([Type.String(), Type.Null()]);
+const Hash = OrNull(Type.String());
 const Time = Type.String({ format: 'date-time' });
 
 /** Most entries of a page. */
@@ -23,7 +24,7 @@ export const TransparencyPageSchema = Type.Object({
   results: Type.Array(
     Type.Object({
       block_index: Height,
-      block_time: Type.Union([Type.Integer(), Type.Null()]),
+      block_time: OrNull(Type.Integer()),
       ledger_hash: Hash,
       actions_hash: Hash,
       contract_hash: Hash,

@@ -1,9 +1,10 @@
 import Type, { type Static } from 'typebox';
+import { OrNull } from '../or-null.ts';
 import { PIPELINE_STATES, type Pipeline, type PipelineState } from './pipeline.ts';
 
 const Text = Type.String({ maxLength: 400 });
-const TextOrNull = Type.Union([Text, Type.Null()]);
-const NumberOrNull = Type.Union([Type.Number(), Type.Null()]);
+const TextOrNull = OrNull(Text);
+const NumberOrNull = OrNull(Type.Number());
 const State = Type.Unsafe<PipelineState>({ type: 'string', enum: [...PIPELINE_STATES] });
 
 const NodeSchema = Type.Object({

@@ -2,17 +2,18 @@ import Type, { type Static } from 'typebox';
 import { ByName } from '../by-name.ts';
 import { HASH_FIELDS } from '../data/database.ts';
 import { IndexMapSchema } from '../data/index-map.ts';
+import { OrNull } from '../or-null.ts';
 
-const NumberOrNull = Type.Union([Type.Number(), Type.Null()]);
-const HeightOrNull = Type.Union([Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()]);
-const TextOrNull = Type.Union([Type.String(), Type.Null()]);
+const NumberOrNull = OrNull(Type.Number());
+const HeightOrNull = OrNull(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }));
+const TextOrNull = OrNull(Type.String());
 
-const IndexMap = Type.Optional(Type.Union([IndexMapSchema, Type.Null()]));
+const IndexMap = Type.Optional(OrNull(IndexMapSchema));
 
 /** The answer to a challenge: see `SourceClaim`. Servers of other makes have none. */
 const SourceIdentitySchema = Type.Object({
   pubkey: Type.String({ maxLength: 64 }),
-  origin: Type.Union([Type.String({ maxLength: 64 }), Type.Null()]),
+  origin: OrNull(Type.String({ maxLength: 64 })),
   sig: Type.String({ maxLength: 128 })
 });
 
@@ -46,7 +47,7 @@ const DatabaseStatusSchema = Type.Object({
     })
   ),
   phase: TextOrNull,
-  waiting: Type.Union([Type.String(), Type.Null()], {
+  waiting: OrNull(Type.String(), {
     description: 'what its actor waits for, or the error that it is down with; a halt is told by `halted`'
   }),
   subscribers: Type.Optional(
@@ -136,12 +137,12 @@ const DatabaseStatusSchema = Type.Object({
   remedy: Type.Optional(TextOrNull),
   verification: Type.Optional(TextOrNull),
   verification_reason: Type.Optional(
-    Type.Union([Type.String(), Type.Null()], {
+    OrNull(Type.String(), {
       description: 'why the replica is not verified, and when it is compared next; null while it is verified'
     })
   ),
   comparing: Type.Optional(
-    Type.Union([Type.Object({ height: Type.Number(), percent: Type.Number(), since_ms: Type.Number() }), Type.Null()], {
+    OrNull(Type.Object({ height: Type.Number(), percent: Type.Number(), since_ms: Type.Number() }), {
       description:
         'client: the block whose rows are being compared with the source, and how much of them was, by an estimate; null while none are'
     })
@@ -152,7 +153,7 @@ const DatabaseStatusSchema = Type.Object({
   repairs: Type.Optional(Type.Number()),
   ids: Type.Optional(ByName(Type.String())),
   dispensers: Type.Optional(
-    Type.Union([Type.Object({ block_height: NumberOrNull, as_of: Type.String({ format: 'date-time' }) }), Type.Null()])
+    OrNull(Type.Object({ block_height: NumberOrNull, as_of: Type.String({ format: 'date-time' }) }))
   ),
   floor: Type.Optional(NumberOrNull),
   sync_mode: Type.Optional(Type.String()),

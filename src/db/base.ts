@@ -1,8 +1,6 @@
 import { hash } from 'node:crypto';
 import { PlatformError } from '../errors.ts';
-import { type Connection, rows } from './connection.ts';
-
-type Query = Pick<Connection, 'query'>;
+import { rows, type Statements } from './connection.ts';
 
 /** The settings and rules that the rows of a database follow from, beside the chain. Two databases of one base and one chain are equal. */
 export interface DatabaseBase {
@@ -34,7 +32,7 @@ export const BASE_COLUMNS = `
  * @param tip  height of the newest block; -1: there is none
  * @throws {PlatformError} DATABASE_UNUSABLE naming both values, where the database is of another base
  */
-export async function bindBase(connection: Query, table: string, base: DatabaseBase, tip: number): Promise<void> {
+export async function bindBase(connection: Statements, table: string, base: DatabaseBase, tip: number): Promise<void> {
   const found = await rows<{ name: string; value: string }>(connection, `SELECT name, value FROM ${table}`);
   const stored = new Map(found.map((row) => [row.name, row.value]));
   const wanted = valuesOf(base);
@@ -49,7 +47,7 @@ export async function bindBase(connection: Query, table: string, base: DatabaseB
  * @param tip  height of its newest block; -1: there is none
  * @throws {PlatformError} DATABASE_UNUSABLE where it is of another base, or says of none
  */
-export async function checkBase(connection: Query, table: string, base: DatabaseBase, tip: number): Promise<void> {
+export async function checkBase(connection: Statements, table: string, base: DatabaseBase, tip: number): Promise<void> {
   const there = await rows(connection, 'SHOW TABLES LIKE ?', [table]);
   const found =
     there.length === 0
@@ -69,7 +67,7 @@ export async function checkBase(connection: Query, table: string, base: Database
  * @throws {PlatformError} DATABASE_UNUSABLE naming both, where blocks at its beginning are gone or others
  */
 export async function bindFirstBlock(
-  connection: Query,
+  connection: Statements,
   table: string,
   first: { readonly height: number; readonly hash: string }
 ): Promise<void> {
@@ -86,14 +84,18 @@ export async function bindFirstBlock(
 
 /** Notes with which block a database begins. */
 export async function noteFirstBlock(
-  connection: Query,
+  connection: Statements,
   table: string,
   { height, hash: id }: { readonly height: number; readonly hash: string }
 ): Promise<void> {
   await write(connection, table, [[FIRST_BLOCK, `${height} ${id}`]]);
 }
 
-async function write(connection: Query, table: string, values: readonly (readonly [string, string])[]): Promise<void> {
+async function write(
+  connection: Statements,
+  table: string,
+  values: readonly (readonly [string, string])[]
+): Promise<void> {
   if (values.length === 0) return;
   const sql = `INSERT INTO ${table} (name, value) VALUES ? ON DUPLICATE KEY UPDATE value = VALUES(value)`;
   await connection.query(sql, [values]);

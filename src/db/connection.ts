@@ -14,6 +14,9 @@ import type { DatabaseCoordinates } from '../wire/data/database.ts';
 import { FINDER_KEY, keyLiteral } from './keys.ts';
 
 export type { Connection, Pool, QueryOptions } from 'mysql2/promise';
+
+/** Runs statements in order: a connection sends each at once, a batch sends several in one message. */
+export type Statements = Pick<Connection, 'query'>;
 export type SqlRow = Record<string, unknown>;
 
 /**
@@ -359,7 +362,7 @@ export function readFault(caught: unknown, detail: Record<string, unknown> = {})
 
 /** Rows of a text-protocol query. @throws whatever the driver throws; wrap with `databaseError` at the edge */
 export async function rows<T extends SqlRow = SqlRow>(
-  connection: Pick<Connection, 'query'>,
+  connection: Statements,
   sql: string,
   values: readonly unknown[] = []
 ): Promise<T[]> {

@@ -1,7 +1,4 @@
-import { type Connection, type QueryOptions, refusalOf, tagged } from './connection.ts';
-
-/** Runs statements in order: a connection sends each at once, a batch sends several in one message. */
-export type Statements = Pick<Connection, 'query'>;
+import { type Connection, type QueryOptions, refusalOf, type Statements, tagged } from './connection.ts';
 
 /** Statements, and messages of several, are kept below this, far below any `max_allowed_packet`; a row that is longer goes alone. */
 const MESSAGE_CHARACTERS = 512 * 1024;

@@ -1,5 +1,5 @@
 import type { TypedColumn } from '../wire/data/schema.ts';
-import { type Connection, rows, type SqlRow } from './connection.ts';
+import { rows, type SqlRow, type Statements } from './connection.ts';
 import { isTextColumn, mayBeNoText } from './raw-text.ts';
 import { selectList, toWireRows } from './row-codec.ts';
 
@@ -21,7 +21,7 @@ interface WireQuery {
  * @throws whatever the driver throws
  */
 export async function wireRows<R extends SqlRow = SqlRow>(
-  statements: Pick<Connection, 'query'>,
+  statements: Statements,
   { columns, sql, values = [], alias }: WireQuery
 ): Promise<R[]> {
   const found = await rows<R>(statements, sql(selectList(columns, alias)), values);

@@ -1,7 +1,7 @@
 import type { ChainNetwork } from '../coin/chains.ts';
 import { activationHeight, type Profile } from '../coin/profile.ts';
 import { bindBase, type DatabaseBase } from '../db/base.ts';
-import { type Connection, rows } from '../db/connection.ts';
+import { rows, type Statements } from '../db/connection.ts';
 import type { ScanRules } from './block-scan.ts';
 import { DECODER_BASE } from './schema.ts';
 
@@ -32,7 +32,7 @@ export function decoderBaseOf(
  * Binds a decoder database to its base, or refuses another base. @throws {PlatformError} DATABASE_UNUSABLE @see
  * bindBase
  */
-export async function bindDecoderBase(connection: Pick<Connection, 'query'>, base: DatabaseBase): Promise<void> {
+export async function bindDecoderBase(connection: Statements, base: DatabaseBase): Promise<void> {
   const [newest] = await rows<{ height: number | null }>(connection, 'SELECT MAX(block_index) AS height FROM blocks');
   await bindBase(connection, DECODER_BASE, base, newest?.height ?? -1);
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { BASE_COLUMNS } from '../db/base.ts';
-import { type Connection, rows } from '../db/connection.ts';
+import { rows, type Statements } from '../db/connection.ts';
 import { PlatformError } from '../errors.ts';
 import {
   COLUMNS_IN_USE,
@@ -88,7 +88,7 @@ export function checksumOf({ statements }: Pick<Migration, 'statements'>): strin
 
 /** Returns the state of each migration in a database; all are pending where no ledger exists. */
 export async function readMigrations(
-  connection: Pick<Connection, 'query'>,
+  connection: Statements,
   migrations: readonly Migration[] = MIGRATIONS
 ): Promise<readonly MigrationState[]> {
   const ledger = await rows(connection, "SHOW TABLES LIKE 'schema_migrations'");
@@ -115,7 +115,7 @@ export async function readMigrations(
  * @throws {PlatformError} MIGRATION_CHANGED before any runs; DATABASE_REFUSED, DATABASE_UNAVAILABLE
  */
 export async function migrate(
-  connection: Pick<Connection, 'query'>,
+  connection: Statements,
   modes: readonly Migration['mode'][],
   migrations: readonly Migration[] = MIGRATIONS
 ): Promise<readonly string[]> {
@@ -146,11 +146,11 @@ const LEDGER = `
     applied_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP`;
 
 /** Runs the statements without a time limit: a large table may take longer than the usual one. */
-async function run(connection: Pick<Connection, 'query'>, { statements }: Migration): Promise<void> {
+async function run(connection: Statements, { statements }: Migration): Promise<void> {
   for (const statement of statements) await connection.query(`SET STATEMENT max_statement_time = 0 FOR ${statement}`);
 }
 
-async function record(connection: Pick<Connection, 'query'>, migration: Migration): Promise<void> {
+async function record(connection: Statements, migration: Migration): Promise<void> {
   const { name, mode } = migration;
   await connection.query('INSERT INTO schema_migrations (name, checksum, mode) VALUES (?)', [
     [name, checksumOf(migration), mode]

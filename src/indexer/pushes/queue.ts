@@ -1,10 +1,8 @@
-import { type Connection, rows } from '../../db/connection.ts';
+import { rows, type Statements } from '../../db/connection.ts';
 import { pages } from '../../db/pages.ts';
 import { asciiJson, plainText } from '../definitions/ascii.ts';
 import type { Push, PushMethod } from './push.ts';
 import { type QueuedPush, surplusOf } from './surplus.ts';
-
-type Query = Pick<Connection, 'query'>;
 
 /** Most prices that wait. At one round in ten minutes they cover two months. @see surplusOf for those that are dropped */
 export const MAX_WAITING = 10_000;
@@ -28,7 +26,7 @@ export interface WaitingPush {
  *
  * @returns how many were dropped, because one source had too many prices, or more than MAX_WAITING waited
  */
-export async function enqueuePushes(connection: Query, pushes: readonly Push[]): Promise<number> {
+export async function enqueuePushes(connection: Statements, pushes: readonly Push[]): Promise<number> {
   if (pushes.length === 0) return 0;
   if (pushes.some(({ method }) => method === 'pushchaintip'))
     await connection.query("DELETE FROM pending_hub_pushes WHERE push_type = 'pushchaintip'");
@@ -41,7 +39,7 @@ export async function enqueuePushes(connection: Query, pushes: readonly Push[]):
 }
 
 /** Drops pushes beyond a number. @param where condition of those that count @returns how many were dropped */
-async function dropSurplus(connection: Query, most: number, where = '1 = 1'): Promise<number> {
+async function dropSurplus(connection: Statements, most: number, where = '1 = 1'): Promise<number> {
   const waiting = await rows<Record<keyof QueuedPush, string | number | null>>(
     connection,
     `SELECT id, push_type AS method, JSON_VALUE(payload, '$.source_address') AS source FROM pending_hub_pushes
@@ -53,14 +51,14 @@ async function dropSurplus(connection: Query, most: number, where = '1 = 1'): Pr
 }
 
 /** Deletes the pushes of actions from an index on, and every tip, inside the transaction of a rollback. */
-export async function retractPushes(connection: Query, firstAction: number | null): Promise<void> {
+export async function retractPushes(connection: Statements, firstAction: number | null): Promise<void> {
   await connection.query('DELETE FROM pending_hub_pushes WHERE action_index = 0 OR action_index >= ?', [
     firstAction ?? Number.MAX_SAFE_INTEGER
   ]);
 }
 
 /** Reads how often the ledger of a coin was rolled back. */
-export async function readGeneration(connection: Query, coin: string): Promise<number> {
+export async function readGeneration(connection: Statements, coin: string): Promise<number> {
   const [found] = await rows<{ generation: number }>(
     connection,
     'SELECT generation FROM push_generations WHERE coin = ?',
@@ -70,7 +68,7 @@ export async function readGeneration(connection: Query, coin: string): Promise<n
 }
 
 /** Reads how many pushes wait, those set aside included. */
-export async function countWaiting(connection: Query): Promise<number> {
+export async function countWaiting(connection: Statements): Promise<number> {
   const [found] = await rows<{ n: number }>(connection, 'SELECT COUNT(*) AS n FROM pending_hub_pushes');
   return Number(found?.n ?? 0);
 }
@@ -79,7 +77,7 @@ export async function countWaiting(connection: Query): Promise<number> {
  * Reads the push to send next: the oldest one that is not set aside, or whose wait is over. It is null when there is
  * none.
  */
-export async function readOldest(connection: Query): Promise<WaitingPush | null> {
+export async function readOldest(connection: Statements): Promise<WaitingPush | null> {
   const [found] = await rows<Record<string, unknown>>(
     connection,
     `SELECT id, push_type AS method, payload AS params FROM pending_hub_pushes
@@ -95,7 +93,7 @@ export async function readOldest(connection: Query): Promise<WaitingPush | null>
  *
  * @returns how many were dropped, because more than MOST_REFUSED wait
  */
-export async function setAside(connection: Query, id: number, reason: string): Promise<number> {
+export async function setAside(connection: Statements, id: number, reason: string): Promise<number> {
   await noteFailure(connection, id, reason);
   await connection.query("UPDATE pending_hub_pushes SET status = 'refused' WHERE id = ?", [id]);
   if ((await countRefused(connection)) <= MOST_REFUSED) return 0;
@@ -103,7 +101,7 @@ export async function setAside(connection: Query, id: number, reason: string): P
 }
 
 /** Reads how many pushes the hub did not take. */
-export async function countRefused(connection: Query): Promise<number> {
+export async function countRefused(connection: Statements): Promise<number> {
   const [found] = await rows<{ n: number }>(
     connection,
     "SELECT COUNT(*) AS n FROM pending_hub_pushes WHERE status = 'refused'"
@@ -115,7 +113,12 @@ export async function countRefused(connection: Query): Promise<number> {
  * Raises the generation of later pushes of a coin, and of one that waits, above the one that a hub has. An indexer that
  * was built anew counts its rollbacks from 0, while the hub remembers the earlier ones.
  */
-export async function raiseGeneration(connection: Query, id: number, coin: string, generation: number): Promise<void> {
+export async function raiseGeneration(
+  connection: Statements,
+  id: number,
+  coin: string,
+  generation: number
+): Promise<void> {
   await connection.query(
     'INSERT INTO push_generations VALUES (?, ?) ON DUPLICATE KEY UPDATE generation = GREATEST(generation, VALUES(generation))',
     [coin, generation]
@@ -127,12 +130,12 @@ export async function raiseGeneration(connection: Query, id: number, coin: strin
 }
 
 /** Deletes a push that a hub has answered. */
-export async function removePush(connection: Query, id: number): Promise<void> {
+export async function removePush(connection: Statements, id: number): Promise<void> {
   await connection.query('DELETE FROM pending_hub_pushes WHERE id = ?', [id]);
 }
 
 /** Notes the reason for which a push still waits. */
-export async function noteFailure(connection: Query, id: number, reason: string): Promise<void> {
+export async function noteFailure(connection: Statements, id: number, reason: string): Promise<void> {
   await connection.query(
     `UPDATE pending_hub_pushes SET attempts = attempts + 1, last_attempted_at = UTC_TIMESTAMP(), last_error = ? WHERE id = ?`,
     [plainText(reason, LONGEST_ERROR), id]

@@ -1,5 +1,5 @@
 import { formatAmount } from '../../consensus/amount.ts';
-import type { Statements } from '../../db/statement-batch.ts';
+import type { Statements } from '../../db/connection.ts';
 import type { ExecutedBlock } from '../block/block.ts';
 import { VALID } from '../rules/action-definition.ts';
 import { DECIDES } from './decisions.ts';

@@ -1,8 +1,6 @@
-import { type Connection, rows } from '../../db/connection.ts';
+import { rows, type Statements } from '../../db/connection.ts';
 import { pages } from '../../db/pages.ts';
 import { VALID_STATUS } from './valid-status.ts';
-
-type Query = Pick<Connection, 'query'>;
 
 /**
  * Owner of the token of an ISSUE when a LINK named it: the TRANSFER of the newest ISSUE before the LINK, or else the
@@ -54,7 +52,7 @@ interface UndoneLinks {
 }
 
 /** Reads the LINKs from an action on. Call it before a rollback deletes them. */
-export async function readUndoneLinks(connection: Query, first: number, coin: string): Promise<UndoneLinks> {
+export async function readUndoneLinks(connection: Statements, first: number, coin: string): Promise<UndoneLinks> {
   await connection.query('SET @coin = ?', [coin]);
   const links = await rows<Linked>(
     connection,
@@ -81,7 +79,7 @@ export async function readUndoneLinks(connection: Query, first: number, coin: st
  * Call it when the tokens are as they were below: then only the TRANSFERs that are undone too say who owned one later,
  * however many ISSUEs it has.
  */
-export async function unmapFiles(connection: Query, { links, transfers }: UndoneLinks): Promise<void> {
+export async function unmapFiles(connection: Statements, { links, transfers }: UndoneLinks): Promise<void> {
   const owners = await readOwners(connection, [...new Set(links.map(({ tick }) => tick))]);
   const undone = new Map<string, { readonly file: number; readonly tick: number; count: number }>();
   const later = Map.groupBy(transfers, ({ tick_id }) => tick_id);
@@ -104,7 +102,7 @@ export async function unmapFiles(connection: Query, { links, transfers }: Undone
   }
 }
 
-async function readOwners(connection: Query, ticks: readonly number[]): Promise<ReadonlyMap<number, number>> {
+async function readOwners(connection: Statements, ticks: readonly number[]): Promise<ReadonlyMap<number, number>> {
   const owners = new Map<number, number>();
   for (const page of pages(ticks)) {
     const found = await rows<{ tick_id: number; owner_id: number }>(

@@ -1,9 +1,7 @@
 import { BASE_COLUMNS, bindBase, bindFirstBlock, type DatabaseBase, noteFirstBlock } from '../../db/base.ts';
-import { type Connection, rows } from '../../db/connection.ts';
+import { rows, type Statements } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { ChainBlock } from '../block/block.ts';
-
-type Query = Pick<Connection, 'query'>;
 
 /** The table of a ledger's base. */
 export const LEDGER_BASE_TABLE = 'ledger_base';
@@ -13,14 +11,14 @@ const TABLE = LEDGER_BASE_TABLE;
 export const LEDGER_BASE = `CREATE TABLE IF NOT EXISTS ${TABLE} (${BASE_COLUMNS}) ENGINE=InnoDB`;
 
 /** Ties a ledger to a base. @throws {PlatformError} DATABASE_UNUSABLE @see bindBase */
-export async function bindLedgerBase(connection: Query, base: DatabaseBase): Promise<void> {
+export async function bindLedgerBase(connection: Statements, base: DatabaseBase): Promise<void> {
   const [newest, first] = [await readBlock(connection, 'DESC'), await readBlock(connection, 'ASC')];
   await bindBase(connection, TABLE, base, newest?.height ?? -1);
   if (first) await bindFirstBlock(connection, TABLE, first);
 }
 
 /** Notes the first block of a ledger with its rows. */
-export async function noteFirst(connection: Query, first: Pick<ChainBlock, 'height' | 'hash'>): Promise<void> {
+export async function noteFirst(connection: Statements, first: Pick<ChainBlock, 'height' | 'hash'>): Promise<void> {
   await noteFirstBlock(connection, TABLE, first);
 }
 
@@ -29,7 +27,7 @@ export async function noteFirst(connection: Query, first: Pick<ChainBlock, 'heig
  *
  * @throws {PlatformError} DATABASE_UNUSABLE
  */
-export async function refuseForeignBlocks(connection: Query): Promise<void> {
+export async function refuseForeignBlocks(connection: Statements): Promise<void> {
   const newest = async (table: string) => {
     const there = await rows(connection, 'SHOW TABLES LIKE ?', [table]);
     if (there.length === 0) return null;
@@ -42,7 +40,7 @@ export async function refuseForeignBlocks(connection: Query): Promise<void> {
   throw new PlatformError('DATABASE_UNUSABLE', { reason });
 }
 
-async function readBlock(connection: Query, order: 'ASC' | 'DESC') {
+async function readBlock(connection: Statements, order: 'ASC' | 'DESC') {
   const [block] = await rows<{ height: number; hash: string }>(
     connection,
     `SELECT block_index AS height, block_hash AS hash FROM chain_blocks ORDER BY block_index ${order} LIMIT 1`

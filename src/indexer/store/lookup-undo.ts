@@ -1,12 +1,9 @@
-import { type Connection, quoteName, rows } from '../../db/connection.ts';
-import type { Statements } from '../../db/statement-batch.ts';
+import { quoteName, rows, type Statements } from '../../db/connection.ts';
 import { deleteFrom } from './delete-rows.ts';
 import { type LastIds, LOOKUP_TABLES } from './lookups.ts';
 import { tupleOf } from './row-encoder.ts';
 import { insert } from './row-writer.ts';
 import { VALID_STATUS } from './valid-status.ts';
-
-type Query = Pick<Connection, 'query'>;
 
 /**
  * Blocks below the chain's tip whose ids are noted one by one; no reorg is deeper. Of older groups only the last block
@@ -39,7 +36,7 @@ export async function writeHighestIds(to: Statements, blocks: readonly HighestId
 }
 
 /** Deletes the ids that blocks from a height on got, in the transaction that deletes the blocks. */
-export async function undoHighestIds(connection: Query, height: number): Promise<void> {
+export async function undoHighestIds(connection: Statements, height: number): Promise<void> {
   const before = (await readHighestIds(connection, height - 1)) ?? (await readFirst(connection));
   for (const table of [TABLE, 'balance_undo']) await deleteFrom(connection, table, 'block_index', height);
   if (before === null) return; // written by an earlier release, which left ids where they were
@@ -48,7 +45,7 @@ export async function undoHighestIds(connection: Query, height: number): Promise
 }
 
 /** Reads the highest id that any row of `balances` has had. */
-export async function readLastBalance(connection: Query): Promise<number> {
+export async function readLastBalance(connection: Statements): Promise<number> {
   const [found] = await rows<{ last: number }>(
     connection,
     `SELECT GREATEST((SELECT COALESCE(MAX(id), 0) FROM balances),
@@ -57,7 +54,7 @@ export async function readLastBalance(connection: Query): Promise<number> {
   return Number(found!.last);
 }
 
-async function readHighestIds(connection: Query, height: number): Promise<Pick<HighestIds, 'lookups'> | null> {
+async function readHighestIds(connection: Statements, height: number): Promise<Pick<HighestIds, 'lookups'> | null> {
   const [found] = await rows<Record<string, number>>(connection, `SELECT * FROM ${TABLE} WHERE block_index = ?`, [
     height
   ]);
@@ -65,7 +62,7 @@ async function readHighestIds(connection: Query, height: number): Promise<Pick<H
 }
 
 /** Returns the ids of an index whose blocks are all deleted; null while any block is left. */
-async function readFirst(connection: Query): Promise<Pick<HighestIds, 'lookups'> | null> {
+async function readFirst(connection: Statements): Promise<Pick<HighestIds, 'lookups'> | null> {
   const left = await rows(connection, 'SELECT 1 FROM blocks LIMIT 1');
   if (left.length > 0) return null;
   return { lookups: LOOKUP_TABLES.map((table) => (table === 'index_statuses' ? VALID_STATUS : 0)) };

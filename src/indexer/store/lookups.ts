@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../db/connection.ts';
+import { rows, type Statements } from '../../db/connection.ts';
 import { quoteText } from '../../db/sql-literal.ts';
 
 /** Lookup tables that the rules do not know, each with the column that holds the text. */
@@ -40,7 +40,7 @@ export class Lookups {
   readonly #last = new Map<LookupTable, number>();
 
   /** Forgets all ids, and reads the highest id of each table. */
-  async restart(connection: Pick<Connection, 'query'>): Promise<void> {
+  async restart(connection: Statements): Promise<void> {
     this.#known.clear();
     for (const table of LOOKUP_TABLES) this.#last.set(table, await lastId(connection, table));
   }
@@ -49,7 +49,7 @@ export class Lookups {
    * Prepares the texts of blocks, one block after the other, as `prepare` does. @returns the highest ids after each
    * block
    */
-  async prepareBlocks(connection: Pick<Connection, 'query'>, blocks: readonly Texts[]): Promise<LastIds[]> {
+  async prepareBlocks(connection: Statements, blocks: readonly Texts[]): Promise<LastIds[]> {
     const last = LOOKUP_TABLES.map((table) => this.#last.get(table)!);
     const all = new Map<LookupTable, Set<string>>();
     for (const [table, texts] of blocks.flatMap((block) => [...block]))
@@ -76,7 +76,7 @@ export class Lookups {
    * Reads the ids of texts, and writes the texts that are new. Call `restart` first. Ids of earlier calls may be
    * forgotten.
    */
-  async prepare(connection: Pick<Connection, 'query'>, texts: Texts): Promise<void> {
+  async prepare(connection: Statements, texts: Texts): Promise<void> {
     for (const [table, wanted] of texts) {
       const known = this.#knownOf(table);
       if (known.size > MAX_REMEMBERED) known.clear();
@@ -87,7 +87,7 @@ export class Lookups {
     }
   }
 
-  async #prepareSome(connection: Pick<Connection, 'query'>, table: LookupTable, texts: readonly string[]) {
+  async #prepareSome(connection: Statements, table: LookupTable, texts: readonly string[]) {
     if (MOSTLY_NEW.has(table) && (await this.#insertAll(connection, table, texts))) return;
     const column = TEXTS[table];
     const found = await rows<{ id: number; text: string }>(
@@ -109,7 +109,7 @@ export class Lookups {
   }
 
   /** Inserts texts. @returns false, with nothing written, where one of them was there */
-  async #insertAll(connection: Pick<Connection, 'query'>, table: LookupTable, texts: readonly string[]) {
+  async #insertAll(connection: Statements, table: LookupTable, texts: readonly string[]) {
     try {
       await this.#insert(connection, table, texts);
       return true;
@@ -119,7 +119,7 @@ export class Lookups {
     }
   }
 
-  async #insert(connection: Pick<Connection, 'query'>, table: LookupTable, texts: readonly string[]) {
+  async #insert(connection: Statements, table: LookupTable, texts: readonly string[]) {
     let last = this.#last.get(table)!;
     const ids = new Map(texts.map((text) => [text, ++last]));
     const values = [...ids].map(([text, id]) => `(${id},${quoteText(text)})`);
@@ -130,7 +130,7 @@ export class Lookups {
   }
 }
 
-async function lastId(connection: Pick<Connection, 'query'>, table: LookupTable): Promise<number> {
+async function lastId(connection: Statements, table: LookupTable): Promise<number> {
   const [last] = await rows<{ id: number }>(connection, `SELECT COALESCE(MAX(id), 0) AS id FROM ${table}`);
   return Number(last!.id);
 }

@@ -1,10 +1,8 @@
 import { hash } from 'node:crypto';
-import { type Connection, rows } from '../../db/connection.ts';
+import { rows, type Statements } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import { FILL_DECISIONS, FILL_EDITED_ITEMS } from './decisions.ts';
 import { FILE_MAPPINGS } from './file-mappings.ts';
-
-type Query = Pick<Connection, 'query'>;
 
 /** Change of the rows of a ledger database that an earlier release wrote. */
 interface Migration {
@@ -81,7 +79,7 @@ export const MIGRATIONS: readonly Migration[] = [
  * @param coin  of the chain, `BTC`
  * @throws {PlatformError} MIGRATION_CHANGED before any runs; whatever the driver throws
  */
-export async function migrateRows(connection: Query, coin: string): Promise<void> {
+export async function migrateRows(connection: Statements, coin: string): Promise<void> {
   await connection.query('SET @coin = ?', [coin]);
   const applied = new Map(
     (await rows<{ name: string; checksum: string }>(connection, 'SELECT name, checksum FROM schema_migrations')).map(
@@ -101,7 +99,7 @@ function checksumOf({ statements }: Migration): string {
 }
 
 /** Runs one migration. A large table may take longer than the usual limit of a statement. */
-async function run(connection: Query, migration: Migration): Promise<void> {
+async function run(connection: Statements, migration: Migration): Promise<void> {
   await connection.query('START TRANSACTION');
   for (const statement of migration.statements)
     await connection.query(`SET STATEMENT max_statement_time = 0 FOR ${statement}`);

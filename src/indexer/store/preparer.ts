@@ -1,7 +1,7 @@
 import { formatAmount } from '../../consensus/amount.ts';
 import type { ChainNames, LeafChange } from '../../consensus/balance-leaf.ts';
 import { MEDIAN_BLOCKS } from '../../consensus/median-time.ts';
-import { type Connection, rows } from '../../db/connection.ts';
+import { rows, type Statements } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { BlockHashes, ChainBlock, ExecutedBlock } from '../block/block.ts';
 import { type BlocksBelow, executeBlocks } from '../block/execute.ts';
@@ -20,8 +20,6 @@ import { RowIds } from './row-ids.ts';
 import type { BalanceIds, BalanceRow, EndedBalance } from './row-writer.ts';
 import { checkChanges } from './sanity.ts';
 import { leavesOf } from './state-roots.ts';
-
-type Query = Pick<Connection, 'query'>;
 
 /** Facts in memory after which the view drops old ones; it keeps as many again. A block at the tip reads few. */
 const MAX_FACTS = { catchUp: 15_000, tip: 2_000 };
@@ -92,7 +90,7 @@ export class Preparer {
    * Forgets all that is in memory, with the blocks that were prepared and not written. The book of offers is kept where
    * it is known which of them were changed above what is written: there may be very many others.
    */
-  async restart(reader: Query): Promise<void> {
+  async restart(reader: Statements): Promise<void> {
     await this.#restartView(reader);
     this.#below = undefined;
     await this.#ids.restart(reader);
@@ -102,7 +100,7 @@ export class Preparer {
     for (const [key, id] of tickers) this.#tickers.set(key, id);
   }
 
-  async #restartView(reader: Query): Promise<void> {
+  async #restartView(reader: Statements): Promise<void> {
     const former = this.#view;
     this.#view = new View({ isWhole: false });
     if (!former.hasAllOffers) return;
@@ -127,7 +125,7 @@ export class Preparer {
    */
   async prepare(
     blocks: readonly ChainBlock[],
-    readers: readonly [Query, ...Query[]],
+    readers: readonly [Statements, ...Statements[]],
     names?: ChainNames
   ): Promise<PreparedBlocks> {
     const view = this.#view;
@@ -193,7 +191,7 @@ export class Preparer {
   }
 }
 
-async function readBelow(reader: Query, height: number): Promise<BlocksBelow> {
+async function readBelow(reader: Statements, height: number): Promise<BlocksBelow> {
   const [hashes] = await rows<BlockHashes & Record<string, unknown>>(
     reader,
     `SELECT l.hash AS ledger, a.hash AS actions, c.hash AS contract, s.hash AS state FROM blocks b

@@ -1,9 +1,7 @@
-import { type Connection, quoteName, rows } from '../../db/connection.ts';
+import { quoteName, rows, type Statements } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { ColumnDefinition, TableDefinition } from '../definitions/definition.ts';
 import { columnClause, sqlTypeOf } from '../definitions/statement.ts';
-
-type Query = Pick<Connection, 'query'>;
 
 /** Column as a database has it. */
 interface Found {
@@ -28,7 +26,10 @@ const LADDERS: readonly (readonly string[])[] = [
  *
  * @throws {PlatformError} DATABASE_UNUSABLE for a table whose engine has no transactions
  */
-export async function reconcileColumns(connection: Query, tables: ReadonlyMap<string, TableDefinition>): Promise<void> {
+export async function reconcileColumns(
+  connection: Statements,
+  tables: ReadonlyMap<string, TableDefinition>
+): Promise<void> {
   await refuseOtherEngines(connection, tables);
   const found = await rows<Found & Record<string, unknown>>(
     connection,
@@ -49,7 +50,7 @@ export async function reconcileColumns(connection: Query, tables: ReadonlyMap<st
   }
 }
 
-async function refuseOtherEngines(connection: Query, tables: ReadonlyMap<string, TableDefinition>): Promise<void> {
+async function refuseOtherEngines(connection: Statements, tables: ReadonlyMap<string, TableDefinition>): Promise<void> {
   const found = await rows<{ name: string; engine: string }>(
     connection,
     `SELECT TABLE_NAME AS name, ENGINE AS engine FROM information_schema.TABLES

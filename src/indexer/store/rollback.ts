@@ -1,5 +1,5 @@
 import { formatAmount } from '../../consensus/amount.ts';
-import { type Connection, rows } from '../../db/connection.ts';
+import { rows, type Statements } from '../../db/connection.ts';
 import { pages } from '../../db/pages.ts';
 import { blankToken, type Issued, issuedToken } from '../actions/tokens/issue.ts';
 import type { Rules } from '../profile/rules.ts';
@@ -15,8 +15,6 @@ import { readDecimal, readWhole } from './read-decimal.ts';
 import { checkSanity } from './sanity.ts';
 import { writeTokens } from './token-rows.ts';
 import { VALID_STATUS } from './valid-status.ts';
-
-type Query = Pick<Connection, 'query'>;
 
 /** Tables whose rows are deleted with their action. */
 const BY_ACTION = [
@@ -102,7 +100,7 @@ const BY_BLOCK = [
  * @returns the index of the first deleted action; null when none was
  * @throws {PlatformError} LEDGER_INSANE when the sums then disagree
  */
-export async function rollBack(connection: Query, height: number, rules: Rules): Promise<number | null> {
+export async function rollBack(connection: Statements, height: number, rules: Rules): Promise<number | null> {
   const [first] = await rows<{ action: number | null }>(
     connection,
     'SELECT MIN(action_index) AS action FROM actions WHERE block_index >= ?',
@@ -136,7 +134,7 @@ export async function rollBack(connection: Query, height: number, rules: Rules):
 }
 
 /** Reopens matches whose payment or end is rolled back: they wait for payment again. */
-async function reopenMatches(connection: Query, action: number): Promise<void> {
+async function reopenMatches(connection: Statements, action: number): Promise<void> {
   for (const table of ['coinpays', 'coinpay_expires']) {
     await connection.query(
       `UPDATE order_matches m JOIN ${table} e ON e.obligation_action_index = m.action_index
@@ -154,7 +152,7 @@ const OUTCOME = [
 ];
 
 /** Reopens polls that a rolled back block closed. */
-async function reopenPolls(connection: Query, height: number): Promise<void> {
+async function reopenPolls(connection: Statements, height: number): Promise<void> {
   const cleared = OUTCOME.map((column) => `${column} = NULL`).join(', ');
   await connection.query(`UPDATE polls SET poll_status = 'open', ${cleared} WHERE resolved_block >= ?`, [height]);
 }
@@ -163,7 +161,7 @@ async function reopenPolls(connection: Query, height: number): Promise<void> {
  * Restores slashed stakes from `capability_slash_debits`, and deletes the slashes, so that their keys are banned no
  * more.
  */
-async function undoSlashes(connection: Query, height: number): Promise<void> {
+async function undoSlashes(connection: Statements, height: number): Promise<void> {
   for (const table of ['stakes', 'unstakes'] as const) {
     const status = table === 'unstakes' ? `, r.status_id = ${VALID_STATUS}` : '';
     await connection.query(
@@ -179,7 +177,7 @@ async function undoSlashes(connection: Query, height: number): Promise<void> {
 /**
  * Reopens stakes and delegations that a rolled back block ended, and puts units that it returned back into cooldown.
  */
-async function reopenStakes(connection: Query, height: number, delay: number): Promise<void> {
+async function reopenStakes(connection: Statements, height: number, delay: number): Promise<void> {
   for (const table of ['stakes', 'delegations']) {
     await connection.query(`UPDATE ${table} SET deactivation_block = NULL WHERE deactivation_block >= ?`, [
       height + delay
@@ -203,7 +201,7 @@ interface Ownership {
 type OfferKind = 'order' | 'swap' | 'dispenser';
 
 /** Reads the offers of ownerships that actions from `first` on made or ended. Call it before a rollback deletes them. */
-async function readUndoneOwnerships(connection: Query, first: number): Promise<Ownership[]> {
+async function readUndoneOwnerships(connection: Statements, first: number): Promise<Ownership[]> {
   const found: Ownership[] = [];
   for (const kind of ['order', 'swap', 'dispenser'] as const) {
     const select = `SELECT o.action_index AS offer, o.give_tick_id AS tick`;
@@ -223,7 +221,11 @@ async function readUndoneOwnerships(connection: Query, first: number): Promise<O
  * Gives the ownership of tokens back to the offers that held it below `first`: those of `undone` that are live again.
  * No table keeps which offer held it in past blocks.
  */
-async function restoreHeldOwnerships(connection: Query, undone: readonly Ownership[], first: number): Promise<void> {
+async function restoreHeldOwnerships(
+  connection: Statements,
+  undone: readonly Ownership[],
+  first: number
+): Promise<void> {
   for (const page of pages(undone))
     await connection.query('UPDATE tokens SET escrow_action_index = NULL WHERE tick_id IN (?)', [
       page.map(({ tick }) => tick)
@@ -264,7 +266,7 @@ interface Undo {
   readonly issued: ReadonlySet<number>;
 }
 
-async function readUndo(connection: Query, height: number, action: number): Promise<Undo> {
+async function readUndo(connection: Statements, height: number, action: number): Promise<Undo> {
   const firsts = await rows<{ action: number }>(
     connection,
     'SELECT MIN(action_index) AS action FROM actions WHERE block_index >= ? GROUP BY block_index ORDER BY block_index',
@@ -288,7 +290,7 @@ async function readUndo(connection: Query, height: number, action: number): Prom
 }
 
 /** Reads what the actions of one block moved. @param next first action of the block above; undefined for the newest */
-async function readMoved(connection: Query, first: number, next = Number.MAX_SAFE_INTEGER) {
+async function readMoved(connection: Statements, first: number, next = Number.MAX_SAFE_INTEGER) {
   const amount = 'CAST(amount AS DECIMAL(60,18))';
   const part = (table: string, held: string, supply: string) =>
     `SELECT address_id, tick_id, ${held} AS held, ${supply} AS supply FROM ${table}
@@ -302,7 +304,7 @@ async function readMoved(connection: Query, first: number, next = Number.MAX_SAF
 }
 
 /** Subtracts from balances what the undone actions moved, and makes tokens anew from the ISSUEs that are left. */
-async function restore(connection: Query, { moved, issued }: Undo, height: number): Promise<void> {
+async function restore(connection: Statements, { moved, issued }: Undo, height: number): Promise<void> {
   for (const page of pages(moved, PAIRS_PER_STATEMENT)) await restoreBalances(connection, page, height);
   const supplies = new Map<number, bigint>();
   for (const { tick_id, supply } of moved) {
@@ -325,7 +327,7 @@ async function restore(connection: Query, { moved, issued }: Undo, height: numbe
  * Subtracts from some balances what the undone actions moved. A row that an undone block deleted gets back the id that
  * it had then.
  */
-async function restoreBalances(connection: Query, moved: readonly Moved[], height: number): Promise<void> {
+async function restoreBalances(connection: Statements, moved: readonly Moved[], height: number): Promise<void> {
   const pairs = moved.map(({ address_id, tick_id }, n) => `(${n}, ${address_id}, ${tick_id})`).join(', ');
   const found = await rows<{ n: number; id: number | null; amount: string | null; ended: number | null }>(
     connection,
@@ -351,7 +353,7 @@ async function restoreBalances(connection: Query, moved: readonly Moved[], heigh
     );
 }
 
-async function readTokens(connection: Query, ids: readonly number[]): Promise<Token[]> {
+async function readTokens(connection: Statements, ids: readonly number[]): Promise<Token[]> {
   const found = await rows<Record<string, string | number | null>>(
     connection,
     `SELECT t.*, i.tick, COALESCE(o.address, '') AS owner, c.tick AS callback_tick FROM tokens t
@@ -363,7 +365,7 @@ async function readTokens(connection: Query, ids: readonly number[]): Promise<To
 }
 
 /** Returns a token as its remaining valid ISSUEs make it, applied one after the other. */
-async function replay(connection: Query, { id, tick, actionIndex, supply }: Token): Promise<Token> {
+async function replay(connection: Statements, { id, tick, actionIndex, supply }: Token): Promise<Token> {
   let token: Token | undefined;
   for (let after = 0; ; ) {
     const issues = await readIssues(connection, id, after);
@@ -375,7 +377,7 @@ async function replay(connection: Query, { id, tick, actionIndex, supply }: Toke
 }
 
 /** Reads the next valid ISSUEs of a ticker behind an action, the oldest first. An owner may have sent millions. */
-async function readIssues(connection: Query, tick: number, after: number) {
+async function readIssues(connection: Statements, tick: number, after: number) {
   return await rows<Record<string, string | number | null>>(
     connection,
     `SELECT i.*, s.address AS source, a.address AS transfer, c.tick AS callback_tick FROM issues i

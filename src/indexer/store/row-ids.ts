@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../db/connection.ts';
+import { rows, type Statements } from '../../db/connection.ts';
 import type { ExecutedBlock } from '../block/block.ts';
 import type { TableRow } from '../state/rows.ts';
 import { readLastBalance } from './lookup-undo.ts';
@@ -33,7 +33,7 @@ export class RowIds {
   #lastBalance = 0;
 
   /** Reads the highest id of each table. */
-  async restart(reader: Pick<Connection, 'query'>): Promise<void> {
+  async restart(reader: Statements): Promise<void> {
     for (const table of NUMBERED) {
       const [last] = await rows<{ id: number }>(reader, `SELECT COALESCE(MAX(id), 0) AS id FROM ${table}`);
       this.#last.set(table, Number(last!.id));

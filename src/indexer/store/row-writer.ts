@@ -1,5 +1,5 @@
-import { quoteName } from '../../db/connection.ts';
-import { chunks, type Statements, write } from '../../db/statement-batch.ts';
+import { quoteName, type Statements } from '../../db/connection.ts';
+import { chunks, write } from '../../db/statement-batch.ts';
 import { tupleOf } from './row-encoder.ts';
 
 /** Address and ticker of a balance. */

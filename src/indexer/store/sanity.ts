@@ -1,5 +1,5 @@
 import { formatAmount } from '../../consensus/amount.ts';
-import { type Connection, rows } from '../../db/connection.ts';
+import { rows, type Statements } from '../../db/connection.ts';
 import { spread } from '../../db/spread.ts';
 import { PlatformError } from '../../errors.ts';
 import { splitPair } from '../state/keys.ts';
@@ -19,7 +19,6 @@ interface Sums {
 /** Number of rows of each ticker that its check added up; infinite where they were too many for its time. */
 export type TickRows = ReadonlyMap<number, number>;
 
-type Query = Pick<Connection, 'query'>;
 const TABLES = ['credits', 'debits', 'escrows', 'balances'] as const;
 const TICKS_PER_STATEMENT = 500;
 /** Longest time in which one statement adds up, in seconds: the rows of a ticker only grow. */
@@ -66,7 +65,7 @@ export function checkChanges({ pairs, tokens }: Changed, moved: ReadonlyMap<stri
  * @throws {PlatformError} LEDGER_INSANE naming the ticker and the sums; the caller rolls back
  */
 export async function checkSanity(
-  connections: readonly Query[],
+  connections: readonly Statements[],
   tickIds: readonly number[],
   longestS = LONGEST_SUM_S
 ): Promise<TickRows> {
@@ -84,7 +83,7 @@ export async function checkSanity(
 
 /** Compares the sums of tickers together. @returns whether they were added up in time */
 async function checkSome(
-  connections: readonly Query[],
+  connections: readonly Statements[],
   tickIds: readonly number[],
   { sizes, longestS }: { readonly sizes: Map<number, number>; readonly longestS: number }
 ): Promise<boolean> {
@@ -116,7 +115,7 @@ async function checkSome(
 
 /** Adds up a table by ticker; null when that takes too long. */
 async function sumsIn(
-  connection: Query,
+  connection: Statements,
   table: (typeof TABLES)[number],
   { tickIds, longestS }: { readonly tickIds: readonly number[]; readonly longestS: number }
 ): Promise<readonly TickSum[] | null> {

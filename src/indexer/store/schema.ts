@@ -1,4 +1,4 @@
-import { type Connection, connect, quoteName, rows } from '../../db/connection.ts';
+import { type Connection, connect, quoteName, rows, type Statements } from '../../db/connection.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import {
   type ColumnDefinition,
@@ -215,7 +215,7 @@ export async function openIndexerDatabase({ name, ...server }: DatabaseCoordinat
  *
  * @throws {PlatformError} DATABASE_UNUSABLE for a table whose engine has no transactions
  */
-export async function createIndexerTables(connection: Pick<Connection, 'query'>): Promise<void> {
+export async function createIndexerTables(connection: Statements): Promise<void> {
   for (const [name, table] of TABLES) await connection.query(createStatement(name, table, { ifMissing: true }));
   await connection.query(CHAIN_BLOCKS);
   await connection.query(LOOKUP_UNDO);
@@ -231,7 +231,7 @@ export async function createIndexerTables(connection: Pick<Connection, 'query'>)
   for (const table of Object.keys(KEYS_OF_READERS)) await addMissingKeys(connection, table);
 }
 
-async function addMissingKeys(connection: Pick<Connection, 'query'>, table: string): Promise<void> {
+async function addMissingKeys(connection: Statements, table: string): Promise<void> {
   const found = await rows<{ Key_name: string }>(connection, `SHOW INDEX FROM ${quoteName(table)}`);
   const names = new Set(found.map(({ Key_name }) => Key_name));
   const missing = keysOfReaders(table).filter(({ name }) => !names.has(name));

@@ -2,7 +2,7 @@ import { formatAmount } from '../../consensus/amount.ts';
 import { balanceLeaf, type ChainNames, type LeafChange } from '../../consensus/balance-leaf.ts';
 import { stateRoot } from '../../consensus/block-root.ts';
 import { type CommitmentHashes, toHex } from '../../consensus/commitment-hashes.ts';
-import type { Connection } from '../../db/connection.ts';
+import type { Statements } from '../../db/connection.ts';
 import { hasCode } from '../../errors.ts';
 import type { ExecutedBlock } from '../block/block.ts';
 import { splitPair } from '../state/keys.ts';
@@ -61,7 +61,7 @@ export function leavesOf(
  * Only blocks at which there was a tree have roots. So they belong to one node, and replicas do not copy them.
  */
 export async function insertRoots(
-  connection: Pick<Connection, 'query'>,
+  connection: Statements,
   { hashes, names }: { readonly hashes: CommitmentHashes; readonly names: ChainNames },
   { block, root, hashes: chains }: ExecutedBlock,
   balancesRoot: string

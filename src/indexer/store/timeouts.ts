@@ -1,4 +1,4 @@
-import { type Connection, connect, rows } from '../../db/connection.ts';
+import { connect, rows, type Statements } from '../../db/connection.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import { plainText } from '../definitions/ascii.ts';
 
@@ -43,7 +43,7 @@ export async function recordTimeout(database: DatabaseCoordinates, { at, ...atte
 }
 
 /** Reads the newest attempts that were noted. @throws the driver's error */
-export async function readTimeouts(connection: Pick<Connection, 'query'>): Promise<Timeouts> {
+export async function readTimeouts(connection: Statements): Promise<Timeouts> {
   const found = await rows<{ data: string }>(
     connection,
     `SELECT data FROM events WHERE code = 'WATCHDOG_TIMEOUT' ORDER BY id DESC LIMIT ${MOST_READ}`

@@ -1,18 +1,17 @@
 import { formatAmount } from '../../consensus/amount.ts';
-import { type Connection, rows } from '../../db/connection.ts';
+import { rows, type Statements } from '../../db/connection.ts';
 import { LOCKS, type Token } from '../state/token.ts';
 
-type Query = Pick<Connection, 'query'>;
 const PER_STATEMENT = 500;
 
 /** Writes tokens as they are now, over their rows where they have any. Owners and callback tickers must have ids. */
-export async function writeTokens(connection: Query, tokens: readonly Token[]): Promise<void> {
+export async function writeTokens(connection: Statements, tokens: readonly Token[]): Promise<void> {
   for (let at = 0; at < tokens.length; at += PER_STATEMENT) {
     await writeSome(connection, tokens.slice(at, at + PER_STATEMENT));
   }
 }
 
-async function writeSome(connection: Query, tokens: readonly Token[]): Promise<void> {
+async function writeSome(connection: Statements, tokens: readonly Token[]): Promise<void> {
   const owners = await idsOf(
     connection,
     'index_addresses',
@@ -33,7 +32,7 @@ async function writeSome(connection: Query, tokens: readonly Token[]): Promise<v
   ]);
 }
 
-async function idsOf(connection: Query, table: string, column: string, texts: readonly string[]) {
+async function idsOf(connection: Statements, table: string, column: string, texts: readonly string[]) {
   if (texts.length === 0) return new Map<string, number>();
   const found = await rows<{ id: number; text: string }>(
     connection,

@@ -1,6 +1,5 @@
 import type { BucketBatch } from '../../consensus/balance-tree.ts';
-import { connect, statementTag } from '../../db/connection.ts';
-import type { Statements } from '../../db/statement-batch.ts';
+import { connect, type Statements, statementTag } from '../../db/connection.ts';
 import { hasCode } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { StateCommitment } from '../../wire/state/report.ts';

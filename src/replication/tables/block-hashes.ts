@@ -1,6 +1,5 @@
-import { type Connection, quoteName, rows } from '../../db/connection.ts';
+import { type Connection, quoteName, rows, type Statements } from '../../db/connection.ts';
 import { isBinary } from '../../db/row-codec.ts';
-import type { Statements } from '../../db/statement-batch.ts';
 import { PlatformError } from '../../errors.ts';
 import type { BlockHashes, DbType } from '../../wire/data/database.ts';
 import type { TypedKey, TypedTable } from '../../wire/data/schema.ts';

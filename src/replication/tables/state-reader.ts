@@ -1,8 +1,7 @@
 import { balanceLeaf, type ChainNames, type LeafChange } from '../../consensus/balance-leaf.ts';
 import { type ActionLeaf, blockRoot, LEDGER_KINDS, type LedgerLeaf } from '../../consensus/block-root.ts';
 import { type CommitmentHashes, toHex } from '../../consensus/commitment-hashes.ts';
-import { type Connection, rows } from '../../db/connection.ts';
-import type { Statements } from '../../db/statement-batch.ts';
+import { type Connection, rows, type Statements } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { TypedTable } from '../../wire/data/schema.ts';
 import type { TablePlan } from './classify.ts';

@@ -1,6 +1,6 @@
 import { type LeafHashes, leafHash } from '../../consensus/epoch-tree.ts';
-import { type Connection, rows, type SqlRow } from '../../db/connection.ts';
-import { type Statements, write } from '../../db/statement-batch.ts';
+import { type Connection, rows, type SqlRow, type Statements } from '../../db/connection.ts';
+import { write } from '../../db/statement-batch.ts';
 import { type BlockHead, type HeadLayout, readBlockHeads } from './block-hashes.ts';
 import type { EpochRewrite } from './epochs.ts';
 

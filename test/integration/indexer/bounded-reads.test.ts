@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connect, rows } from '../../../src/db/connection.ts';
+import { connect, rows, type Statements } from '../../../src/db/connection.ts';
 import { executeBlocks } from '../../../src/indexer/block/execute.ts';
 import type { FactKey } from '../../../src/indexer/state/facts.ts';
 import { View } from '../../../src/indexer/state/view.ts';
 import { factLoader } from '../../../src/indexer/store/facts/loader.ts';
-import type { Query } from '../../../src/indexer/store/facts/loading.ts';
 import { readTickers } from '../../../src/indexer/store/facts/tickers.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import { TEST_RULES } from '../../support/indexer-ledger.ts';
@@ -129,7 +128,7 @@ async function open() {
 }
 
 /** Returns how many rows MariaDB has read, or looked for, by a connection. */
-async function countRead(connection: Query): Promise<number> {
+async function countRead(connection: Statements): Promise<number> {
   const found = await rows<{ Value: string }>(connection, `SHOW SESSION STATUS LIKE 'Handler\\_read\\_%'`);
   return found.reduce((sum, { Value }) => sum + Number(Value), 0);
 }
@@ -144,7 +143,7 @@ async function rowsRead({ database, store }: Awaited<ReturnType<typeof open>>): 
     const read: number[] = [];
     for (const { fact } of CASES) {
       const before = await count();
-      const load = factLoader([connection as Query], new View({ isWhole: false }), { ids: store.tickers });
+      const load = factLoader([connection as Statements], new View({ isWhole: false }), { ids: store.tickers });
       await load([fact]);
       read.push((await count()) - before);
     }
@@ -158,12 +157,12 @@ async function rowsRead({ database, store }: Awaited<ReturnType<typeof open>>): 
 async function countedRows(database: Awaited<ReturnType<typeof createDatabase>>) {
   const connection = await connect(database);
   const lengths: number[] = [];
-  const counted: Query = {
-    query: (async (...given: Parameters<Query['query']>) => {
+  const counted: Statements = {
+    query: (async (...given: Parameters<Statements['query']>) => {
       const answer = await connection.query(...given);
       if (Array.isArray(answer[0])) lengths.push(answer[0].length);
       return answer;
-    }) as Query['query']
+    }) as Statements['query']
   };
   return { counted, lengths, end: () => connection.destroy() };
 }

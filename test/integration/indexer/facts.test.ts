@@ -3,14 +3,13 @@ import { test } from 'node:test';
 import { CHAIN_RULES } from '../../../lab/reference/chain.ts';
 import { ReferenceRun } from '../../../lab/reference/run.ts';
 import { addressesOf, signerOf } from '../../../lab/reference/texts.ts';
-import { connect } from '../../../src/db/connection.ts';
+import { connect, type Statements } from '../../../src/db/connection.ts';
 import { ALL_KEYS } from '../../../src/indexer/staking/checks.ts';
 import { type FactKey, type Kind, type List, type ListCount, RECENT_ROUNDS } from '../../../src/indexer/state/facts.ts';
 import { memberKey, splitPair, tickBeginning } from '../../../src/indexer/state/keys.ts';
 import { Members } from '../../../src/indexer/state/members.ts';
 import { COUNTED_BY, View } from '../../../src/indexer/state/view.ts';
 import { factLoader } from '../../../src/indexer/store/facts/loader.ts';
-import type { Query } from '../../../src/indexer/store/facts/loading.ts';
 import { loadBooks } from '../../../src/indexer/store/facts/offers.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import { MemoryLedger } from '../../support/indexer-ledger.ts';
@@ -143,11 +142,11 @@ async function loadCounted(
   { connection, store }: Awaited<ReturnType<typeof filled>>
 ) {
   let statements = 0;
-  const counted: Query = {
-    query: ((...given: Parameters<Query['query']>) => {
+  const counted: Statements = {
+    query: ((...given: Parameters<Statements['query']>) => {
       statements += 1;
       return connection.query(...given);
-    }) as Query['query']
+    }) as Statements['query']
   };
   const view = new View({ isWhole: false });
   const load = factLoader([counted], view, { ids: store.tickers });

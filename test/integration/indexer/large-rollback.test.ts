@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Connection, connect, rows } from '../../../src/db/connection.ts';
+import { type Connection, connect, rows, type Statements } from '../../../src/db/connection.ts';
 import type { ChainBlock } from '../../../src/indexer/block/block.ts';
 import { rollBack } from '../../../src/indexer/store/rollback.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
@@ -41,7 +41,7 @@ test('a rollback of large blocks deletes in parts, and leaves what was there bef
       if (/^DELETE/.test(String(given[0]))) deleted.push(affectedRows!);
       return answer;
     }
-  } as Pick<Connection, 'query'>;
+  } as Statements;
   await connection.query('START TRANSACTION');
   await rollBack(watched, 3, RULES);
   await connection.query('COMMIT');

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { connect } from '../../../src/db/connection.ts';
+import { connect, type Statements } from '../../../src/db/connection.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { HANDLERS } from '../../../src/indexer/actions/handlers.ts';
 import { readStakes } from '../../../src/indexer/api/stakes.ts';
 import type { ChainBlock } from '../../../src/indexer/block/block.ts';
-import type { Query } from '../../../src/indexer/store/facts/loading.ts';
 import { Preparer } from '../../../src/indexer/store/preparer.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
@@ -352,11 +351,11 @@ test('executed blocks that were not written are undone by reading again the offe
   await store.addBlocks([first!]);
   const connection = await connect(own);
   const statements: string[] = [];
-  const counted: Query = {
-    query: ((...given: Parameters<Query['query']>) => {
+  const counted: Statements = {
+    query: ((...given: Parameters<Statements['query']>) => {
       statements.push(JSON.stringify(given));
       return connection.query(...given);
-    }) as Query['query']
+    }) as Statements['query']
   };
   const loads = () => statements.splice(0).filter((text) => text.includes('order_statuses s JOIN')).length;
   const [kept, fresh] = [new Preparer(TEST_RULES), new Preparer(TEST_RULES)];

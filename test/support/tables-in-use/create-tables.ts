@@ -1,4 +1,4 @@
-import type { Connection } from '../../../src/db/connection.ts';
+import type { Statements } from '../../../src/db/connection.ts';
 import { TABLES_IN_USE, type TableDefinition } from '../../../src/indexer/definitions/definition.ts';
 import { createStatement } from '../../../src/indexer/definitions/statement.ts';
 import type { DbType } from '../../../src/wire/data/database.ts';
@@ -24,7 +24,7 @@ export function definitionsOf({ dbType, age = 'new', myisam = false }: TableOpti
 
 /** Makes all tables of a database but those that a sync service made there before. @returns their definitions */
 export async function createTables(
-  connection: Pick<Connection, 'query'>,
+  connection: Statements,
   options: TableOptions
 ): Promise<Map<string, TableDefinition>> {
   const tables = definitionsOf(options);

@@ -1,4 +1,4 @@
-import { type Connection, quoteName } from '../../../src/db/connection.ts';
+import { quoteName, type Statements } from '../../../src/db/connection.ts';
 
 export type Value = string | number | bigint | Buffer | null;
 export type Row = Readonly<Record<string, Value>>;
@@ -21,10 +21,7 @@ export class RowBuffer {
   }
 
   /** Inserts everything and forgets it. @param replaced columns to overwrite where the row's key exists, by table */
-  async flush(
-    connection: Pick<Connection, 'query'>,
-    replaced: Readonly<Record<string, readonly string[]>> = {}
-  ): Promise<void> {
+  async flush(connection: Statements, replaced: Readonly<Record<string, readonly string[]>> = {}): Promise<void> {
     for (const [table, rows] of this.#rows) {
       const columns = Object.keys(rows[0]!);
       const overwrite = replaced[table]?.map((name) => `${quoteName(name)} = VALUES(${quoteName(name)})`).join(', ');

@@ -1,4 +1,4 @@
-import { rows } from '../../../db/connection.ts';
+import { rows, type Statements } from '../../../db/connection.ts';
 import { pages } from '../../../db/pages.ts';
 import { type ActionTable, tablesOf } from '../../actions/handlers.ts';
 import { REFUSED_PREFIX } from '../../rules/action-definition.ts';
@@ -9,7 +9,7 @@ import { readWhole } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 import { addressIds, pairsOf } from './addresses.ts';
 import { readMembers } from './list-members.ts';
-import type { Loading, Query } from './loading.ts';
+import type { Loading } from './loading.ts';
 
 /** Lists whose items one statement counts, each by queries of its own. */
 const HEADS_PER_STATEMENT = 100;
@@ -27,7 +27,7 @@ interface Head {
 }
 
 /** Reads the heads of lists, by the actions that made them. No item is read, only its place in the index. */
-export async function readListHeads(connection: Query, roots: readonly number[]): Promise<Map<number, ListHead>> {
+export async function readListHeads(connection: Statements, roots: readonly number[]): Promise<Map<number, ListHead>> {
   const heads = await readHeads(connection, roots);
   const counts = await readCounts(connection, roots);
   const lengths = new Map([...counts].map(([root, { size, changes }]) => [root, size + changes]));
@@ -57,7 +57,7 @@ function itemsOf({ root, kept }: Head): string[] {
 }
 
 /** Reads lists, by the actions that made them. */
-export async function readLists(connection: Query, roots: readonly number[]): Promise<Map<number, List>> {
+export async function readLists(connection: Statements, roots: readonly number[]): Promise<Map<number, List>> {
   const heads = await readHeads(connection, roots);
   const lists = new Map<number, List>();
   for (const [type, own] of Map.groupBy(heads, (head) => Number(head.type))) {
@@ -83,7 +83,7 @@ export async function loadListCounts(keys: readonly string[], { connection, view
 }
 
 /** Reads the numbers of lists that are known since their newest edits. */
-async function readCounts(connection: Query, roots: readonly number[]): Promise<Map<number, ListCount>> {
+async function readCounts(connection: Statements, roots: readonly number[]): Promise<Map<number, ListCount>> {
   if (roots.length === 0) return new Map();
   const found = await rows<Record<'root' | 'size' | 'changes', number>>(
     connection,
@@ -98,7 +98,7 @@ async function readCounts(connection: Query, roots: readonly number[]): Promise<
   );
 }
 
-async function readHeads(connection: Query, roots: readonly number[]): Promise<Head[]> {
+async function readHeads(connection: Statements, roots: readonly number[]): Promise<Head[]> {
   return await rows<{ [K in keyof Head]: Head[K] }>(
     connection,
     `SELECT l.action_index AS root, l.type, s.address AS source,
@@ -151,7 +151,7 @@ export async function loadSleeps(keys: readonly string[], loading: Loading): Pro
  * Reads actions that have a row that was not refused, by their indexes. A later status of a valid row, such as
  * `released`, counts as valid.
  */
-export async function readPast(connection: Query, indexes: readonly number[]): Promise<Map<number, PastAction>> {
+export async function readPast(connection: Statements, indexes: readonly number[]): Promise<Map<number, PastAction>> {
   const named = await rows<{ index: number; name: string }>(
     connection,
     `SELECT x.action_index AS \`index\`, i.action AS name FROM actions x JOIN index_actions i ON i.id = x.action_id

@@ -1,8 +1,8 @@
-import { rows } from '../../../db/connection.ts';
+import { rows, type Statements } from '../../../db/connection.ts';
 import type { Preferences } from '../../state/facts.ts';
 import { splitPair } from '../../state/keys.ts';
 import { DECIDES } from '../decisions.ts';
-import type { Loading, Query } from './loading.ts';
+import type { Loading } from './loading.ts';
 
 /** Characters and length of an address. No other text can have an id. */
 const ADDRESS = /^[\x21-\x7e]{1,120}$/;
@@ -33,7 +33,7 @@ export async function addressIds(
 }
 
 /** Reads addresses by their ids. */
-export async function addressNames(connection: Query, ids: readonly number[]): Promise<Map<number, string>> {
+export async function addressNames(connection: Statements, ids: readonly number[]): Promise<Map<number, string>> {
   const found = await rows<{ id: number; address: string }>(
     connection,
     'SELECT id, address FROM index_addresses WHERE id IN (?)',

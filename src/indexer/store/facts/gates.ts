@@ -1,13 +1,12 @@
-import { rows } from '../../../db/connection.ts';
+import { rows, type Statements } from '../../../db/connection.ts';
 import { tickKey } from '../../state/keys.ts';
 import { readDecimal } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';
-import type { Query } from './loading.ts';
 
 /**
  * Reads the least holding of each token that opens one of its files, by `tickKey`. Tokens without files are left out.
  */
-export async function readGates(connection: Query, keys: readonly string[]): Promise<Map<string, bigint>> {
+export async function readGates(connection: Statements, keys: readonly string[]): Promise<Map<string, bigint>> {
   if (keys.length === 0) return new Map();
   const found = await rows<{ tick: string; least: string | null }>(
     connection,

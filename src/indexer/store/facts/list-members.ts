@@ -1,4 +1,4 @@
-import { rows } from '../../../db/connection.ts';
+import { rows, type Statements } from '../../../db/connection.ts';
 import { pages } from '../../../db/pages.ts';
 import { REMOVE } from '../../actions/notes/list.ts';
 import { LIST_OF_TICKS, type List } from '../../state/facts.ts';
@@ -7,7 +7,7 @@ import { Members } from '../../state/members.ts';
 import { DECIDES, newestDeciding } from '../decisions.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 import { addressIds, pairsOf } from './addresses.ts';
-import type { Loading, Query } from './loading.ts';
+import type { Loading } from './loading.ts';
 
 /** List whose members are read. */
 interface Kept {
@@ -29,7 +29,7 @@ const COUNTING = { list_items: 'TRUE', list_edits: `status_id = ${VALID_STATUS}`
  * function that returns those of a list, by the action that made it
  */
 export async function readMembers(
-  connection: Query,
+  connection: Statements,
   type: number,
   lists: readonly Kept[]
 ): Promise<(root: number) => Pick<List, 'members' | 'changes'>> {
@@ -105,7 +105,11 @@ export async function loadMembers(keys: readonly string[], loading: Loading): Pr
 type Items = ReadonlyMap<number, readonly number[]>;
 
 /** Reads the items of actions in statements of about equal length. */
-async function readItems(connection: Query, table: keyof typeof COUNTING, actions: readonly number[]): Promise<Items> {
+async function readItems(
+  connection: Statements,
+  table: keyof typeof COUNTING,
+  actions: readonly number[]
+): Promise<Items> {
   const items = new Map<number, number[]>();
   for (const part of await partsOf(connection, table, actions)) {
     const found = await rows<{ action: number; item: number }>(
@@ -123,7 +127,7 @@ async function readItems(connection: Query, table: keyof typeof COUNTING, action
 }
 
 /** Splits actions into parts with at most ITEMS_PER_STATEMENT items together; an action with more goes alone. */
-async function partsOf(connection: Query, table: string, actions: readonly number[]): Promise<number[][]> {
+async function partsOf(connection: Statements, table: string, actions: readonly number[]): Promise<number[][]> {
   const parts: number[][] = [];
   let size = Number.POSITIVE_INFINITY;
   for (const page of pages(actions)) {
@@ -145,7 +149,7 @@ async function partsOf(connection: Query, table: string, actions: readonly numbe
 }
 
 /** Reads the texts of items by their ids, each once. */
-async function readNames(connection: Query, type: number, read: readonly Items[]): Promise<Map<number, string>> {
+async function readNames(connection: Statements, type: number, read: readonly Items[]): Promise<Map<number, string>> {
   const ids = new Set<number>();
   for (const items of read) for (const own of items.values()) for (const id of own) ids.add(id);
   const [table, column] = type === LIST_OF_TICKS ? ['index_tickers', 'tick'] : ['index_addresses', 'address'];

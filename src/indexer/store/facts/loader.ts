@@ -1,4 +1,4 @@
-import { rows } from '../../../db/connection.ts';
+import { rows, type Statements } from '../../../db/connection.ts';
 import { spread } from '../../../db/spread.ts';
 import type { FactLoader } from '../../block/execute.ts';
 import type { FactKey, Kind } from '../../state/facts.ts';
@@ -9,7 +9,7 @@ import { loadListCounts, loadSleeps, readListHeads, readLists, readPast } from '
 import { addressIds, addressNames, loadFirstSellers, loadPreferences, loadServed } from './addresses.ts';
 import { readGates } from './gates.ts';
 import { loadMembers } from './list-members.ts';
-import type { Loader, Query, Tickers } from './loading.ts';
+import type { Loader, Tickers } from './loading.ts';
 import { loadAwaitedMatches, loadLiveOffers, readOffers } from './offers.ts';
 import { loadBallots, loadDelegators, loadVoteDelegates, readPolls, readVoters } from './polls.ts';
 import {
@@ -32,7 +32,7 @@ const BEGINNINGS_PER_STATEMENT = 100;
  *
  * @param connections see the same rows; each takes the next statement when it is done with one
  */
-export function factLoader(connections: readonly Query[], view: View, tickers: Tickers): FactLoader {
+export function factLoader(connections: readonly Statements[], view: View, tickers: Tickers): FactLoader {
   return async (asked) => {
     const byKind = Map.groupBy(asked, ({ kind }) => kind);
     const ids = byKind.get('addressId') ?? [];

@@ -1,8 +1,5 @@
-import type { Connection } from '../../../db/connection.ts';
+import type { Statements } from '../../../db/connection.ts';
 import type { View } from '../../state/view.ts';
-
-/** Connection that answers statements. */
-export type Query = Pick<Connection, 'query'>;
 
 /** Tickers as a loader needs them. Those of tokens are all in memory. */
 export interface Tickers {
@@ -12,7 +9,7 @@ export interface Tickers {
 
 /** Connection, view and tickers for the load of facts of one kind. */
 export interface Loading {
-  readonly connection: Query;
+  readonly connection: Statements;
   readonly view: View;
   readonly tickers: Tickers;
 }

@@ -1,5 +1,5 @@
 import { MEDIAN_BLOCKS, medianTime } from '../../../consensus/median-time.ts';
-import { rows } from '../../../db/connection.ts';
+import { rows, type Statements } from '../../../db/connection.ts';
 import { DISPENSER_DELAY_S } from '../../offers/delays.ts';
 import { withEdit } from '../../offers/dispenser-lists.ts';
 import { COIN_STEP, ONE } from '../../offers/units.ts';
@@ -17,7 +17,7 @@ import type { View } from '../../state/view.ts';
 import { readDecimalOr0 as amountOf, readWholeOrNull as numberOf, readWhole } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 import { addressIds } from './addresses.ts';
-import type { Loading, Query } from './loading.ts';
+import type { Loading } from './loading.ts';
 import { readOpenPolls } from './polls.ts';
 
 type Row = Record<string, string | number | null>;
@@ -31,7 +31,7 @@ const KINDS_OF_ADDRESSES = ['order', 'swap', 'dispenser'] as const;
 const KINDS = [...KINDS_OF_ADDRESSES, 'coinpay'] as const;
 
 /** Reads the times of the blocks below a height, oldest first: as many as a median takes. */
-export async function readTimes(connection: Query, height: number): Promise<number[]> {
+export async function readTimes(connection: Statements, height: number): Promise<number[]> {
   const found = await rows<{ time: number }>(
     connection,
     'SELECT block_time AS time FROM blocks WHERE block_index BETWEEN ? AND ? ORDER BY block_index',
@@ -46,7 +46,7 @@ export async function readTimes(connection: Query, height: number): Promise<numb
  *
  * @param pageRead called after each part: the whole may take longer than a block
  */
-export async function loadBooks(connection: Query, view: View, pageRead?: () => void): Promise<void> {
+export async function loadBooks(connection: Statements, view: View, pageRead?: () => void): Promise<void> {
   for await (const { from, to } of actionPages(connection)) {
     for (const kind of KINDS) {
       const where = `s.action_index BETWEEN ${from} AND ${to}`;
@@ -65,7 +65,7 @@ export async function loadBooks(connection: Query, view: View, pageRead?: () => 
  * Brings the books of a view to what the database has after a rollback: those offers that undone actions changed, and
  * every open poll.
  */
-export async function restoreBooks(connection: Query, view: View, changed: readonly number[]): Promise<void> {
+export async function restoreBooks(connection: Statements, view: View, changed: readonly number[]): Promise<void> {
   for (let at = 0; at < changed.length; at += PER_STATEMENT) {
     const indexes = changed.slice(at, at + PER_STATEMENT);
     const offers = await readOffers(connection, indexes);
@@ -75,7 +75,7 @@ export async function restoreBooks(connection: Query, view: View, changed: reado
     for (const poll of await readOpenPolls(connection, from, to)) view.polls.put(poll);
 }
 
-async function* actionPages(connection: Query): AsyncGenerator<{ readonly from: number; readonly to: number }> {
+async function* actionPages(connection: Statements): AsyncGenerator<{ readonly from: number; readonly to: number }> {
   const [last] = await rows<{ action: number | null }>(connection, 'SELECT MAX(action_index) AS action FROM actions');
   for (let from = 0; from <= Number(last?.action ?? 0); from += ACTIONS_PER_STATEMENT)
     yield { from, to: from + ACTIONS_PER_STATEMENT - 1 };
@@ -110,7 +110,7 @@ export async function loadAwaitedMatches(orders: readonly string[], loading: Loa
 async function* readLive(
   kind: OfferKind,
   of: { readonly from: string; readonly where: string; readonly ids?: readonly number[] },
-  connection: Query
+  connection: Statements
 ): AsyncGenerator<Iterable<Offer>> {
   const found = await rows<{ offer: number }>(
     connection,
@@ -126,7 +126,7 @@ async function* readLive(
 }
 
 /** Reads offers by the index of the action that made them. */
-export async function readOffers(connection: Query, indexes: readonly number[]): Promise<Map<number, Offer>> {
+export async function readOffers(connection: Statements, indexes: readonly number[]): Promise<Map<number, Offer>> {
   const offers = [
     ...(await readTrades(connection, 'order', indexes)),
     ...(await readTrades(connection, 'swap', indexes)),
@@ -158,7 +158,7 @@ const textOf = (value: string | number | null | undefined) => (value == null ? n
 const editedList = (before: number | null, value: string | number | null | undefined) =>
   value == null ? before : readWhole(value) || null;
 
-async function readTrades(connection: Query, kind: Trade['kind'], indexes: readonly number[]): Promise<Trade[]> {
+async function readTrades(connection: Statements, kind: Trade['kind'], indexes: readonly number[]): Promise<Trade[]> {
   const found = await rows<Row>(
     connection,
     `SELECT o.*, ${SIDES}, ${statusOf(kind, 'o.action_index')},
@@ -204,7 +204,7 @@ function editTrade(trade: Trade, edit: Row): Trade {
 }
 
 /** Reads the newest rest of each trade that has one. It reads no match. */
-async function readRests(connection: Query, trades: readonly number[]): Promise<Map<number, Row>> {
+async function readRests(connection: Statements, trades: readonly number[]): Promise<Map<number, Row>> {
   const found = await rows<Row>(
     connection,
     `WITH w (id) AS (VALUES ${trades.map((trade) => `(${trade})`).join(', ')})
@@ -215,7 +215,11 @@ async function readRests(connection: Query, trades: readonly number[]): Promise<
   return new Map(found.map((row) => [Number(row['trade']), row]));
 }
 
-async function readEdits(connection: Query, kind: string, indexes: readonly number[]): Promise<Map<number, Row[]>> {
+async function readEdits(
+  connection: Statements,
+  kind: string,
+  indexes: readonly number[]
+): Promise<Map<number, Row[]>> {
   const found = await rows<Row>(
     connection,
     `SELECT e.*, x.block_index FROM ${kind}_edits e JOIN actions x ON x.action_index = e.action_index
@@ -225,7 +229,7 @@ async function readEdits(connection: Query, kind: string, indexes: readonly numb
   return Map.groupBy(found, (edit) => Number(edit[`${kind}_action_index`]));
 }
 
-async function readDispensers(connection: Query, indexes: readonly number[]): Promise<Dispenser[]> {
+async function readDispensers(connection: Statements, indexes: readonly number[]): Promise<Dispenser[]> {
   const found = await rows<Row>(
     connection,
     `SELECT o.*, f.code AS fiat, ${SIDES}, ${statusOf('dispenser', 'o.action_index')} FROM dispensers o ${JOINS}
@@ -336,7 +340,7 @@ function listsOf(row: Row, edits: readonly Row[], times: MedianTimes): readonly 
 type MedianTimes = (row: Row) => number;
 
 /** Reads the median times at the blocks of rows. */
-async function readMedianTimes(connection: Query, of: readonly Row[]): Promise<MedianTimes> {
+async function readMedianTimes(connection: Statements, of: readonly Row[]): Promise<MedianTimes> {
   const below = Array.from({ length: MEDIAN_BLOCKS }, (_, at) => MEDIAN_BLOCKS - 1 - at);
   const heightsOf = (row: Row) => below.map((blocks) => Number(row['block_index']) - blocks);
   const heights = [...new Set(of.flatMap(heightsOf))];
@@ -352,7 +356,7 @@ async function readMedianTimes(connection: Query, of: readonly Row[]): Promise<M
   return (row) => medianTime(heightsOf(row).flatMap((height) => times.get(height) ?? []));
 }
 
-async function readObligations(connection: Query, indexes: readonly number[]): Promise<Obligation[]> {
+async function readObligations(connection: Statements, indexes: readonly number[]): Promise<Obligation[]> {
   const found = await rows<Row>(
     connection,
     `SELECT o.*, p.address AS payee, m.give_action_index AS maker, m.get_action_index AS taker, m.give_amount, m.get_amount,
@@ -384,7 +388,10 @@ async function readObligations(connection: Query, indexes: readonly number[]): P
 }
 
 /** Reads what orders give, without their matches: all that end together may be of one seller. */
-async function readGives(connection: Query, orders: readonly number[]): Promise<Map<number, Omit<Side, 'amount'>>> {
+async function readGives(
+  connection: Statements,
+  orders: readonly number[]
+): Promise<Map<number, Omit<Side, 'amount'>>> {
   const found = await rows<Row>(
     connection,
     `SELECT o.action_index, g.tick, o.give_ownership FROM orders o LEFT JOIN index_tickers g ON g.id = o.give_tick_id

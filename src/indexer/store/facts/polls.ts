@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../../db/connection.ts';
+import { rows, type Statements } from '../../../db/connection.ts';
 import { splitPair } from '../../state/keys.ts';
 import type { Poll } from '../../state/poll.ts';
 import { DECIDES, newestDeciding } from '../decisions.ts';
@@ -7,10 +7,8 @@ import { VALID_STATUS } from '../valid-status.ts';
 import { addressIds } from './addresses.ts';
 import type { Loading } from './loading.ts';
 
-type Query = Pick<Connection, 'query'>;
-
 /** Reads valid polls, by the index of their action. */
-export async function readPolls(connection: Query, indexes: readonly number[]): Promise<Map<number, Poll>> {
+export async function readPolls(connection: Statements, indexes: readonly number[]): Promise<Map<number, Poll>> {
   const found = await rows<Record<string, string | number | null>>(
     connection,
     `SELECT p.*, i.tick, a.address AS source,
@@ -45,7 +43,7 @@ function pollOf(row: Readonly<Record<string, string | number | null>>): Poll {
 }
 
 /** Reads which polls of some actions are open, the oldest first. @param from first action @param to last action */
-export async function readOpenPolls(connection: Query, from: number, to: number) {
+export async function readOpenPolls(connection: Statements, from: number, to: number) {
   const found = await rows<{ index: number; end: number }>(
     connection,
     `SELECT action_index AS \`index\`, end_block AS end FROM polls FORCE INDEX (action_index)
@@ -81,7 +79,7 @@ export async function loadBallots(keys: readonly string[], loading: Loading): Pr
 }
 
 /** Returns the addresses that voted in each poll with a valid VOTE. */
-export async function readVoters(connection: Query, polls: readonly number[]): Promise<Map<number, string[]>> {
+export async function readVoters(connection: Statements, polls: readonly number[]): Promise<Map<number, string[]>> {
   const found = await rows<{ poll: number; voter: string }>(
     connection,
     `SELECT d.poll, a.address AS voter FROM (SELECT DISTINCT subject AS poll, other AS id FROM deciding_actions

@@ -1,15 +1,14 @@
-import { type Connection, rows } from '../../../db/connection.ts';
+import { rows, type Statements } from '../../../db/connection.ts';
 import { REVOKE_FORMAT } from '../../actions/validators/delegate.ts';
 import { MOST_ROUNDS, type PriceRound } from '../../state/facts.ts';
 import type { Cooling, Delegation, Signer, Stake } from '../../state/signer.ts';
 import { readDecimal, readWhole, readWholeOrNull } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 
-type Query = Pick<Connection, 'query'>;
 type Row = Record<string, string | number | null>;
 
 /** Reads keys as the ledger has them, by their 64 hex digits. Keys that no action has named are missing. */
-export async function readSigners(connection: Query, pubkeys: readonly string[]): Promise<Map<string, Signer>> {
+export async function readSigners(connection: Statements, pubkeys: readonly string[]): Promise<Map<string, Signer>> {
   const named = await rows<{ id: number; pubkey: string }>(
     connection,
     'SELECT id, pubkey FROM index_pubkeys WHERE pubkey IN (?)',
@@ -67,7 +66,7 @@ export async function readSigners(connection: Query, pubkeys: readonly string[])
 }
 
 /** Reads every key that was ever staked behind or delegated, in the order of their ids. */
-export async function readKeys(connection: Query): Promise<string[]> {
+export async function readKeys(connection: Statements): Promise<string[]> {
   const found = await rows<{ pubkey: string }>(
     connection,
     `SELECT k.pubkey FROM index_pubkeys k
@@ -79,7 +78,7 @@ export async function readKeys(connection: Query): Promise<string[]> {
 }
 
 /** Returns the finalised rounds of prices among `rounds`. */
-export async function readPricedRounds(connection: Query, rounds: readonly number[]): Promise<Set<number>> {
+export async function readPricedRounds(connection: Statements, rounds: readonly number[]): Promise<Set<number>> {
   const found = await rows<{ round: number }>(
     connection,
     `SELECT round_number AS round FROM prices WHERE round_number IN (?) AND status_id = ${VALID_STATUS}`,
@@ -93,7 +92,7 @@ export async function readPricedRounds(connection: Query, rounds: readonly numbe
  *
  * @param height last block that may have written one; default: all may
  */
-export async function readRounds(connection: Query, height = Number.MAX_SAFE_INTEGER): Promise<PriceRound[]> {
+export async function readRounds(connection: Statements, height = Number.MAX_SAFE_INTEGER): Promise<PriceRound[]> {
   const found = await rows<{ round: number; timestamp: number; pairs: string }>(
     connection,
     `SELECT p.round_number AS round, p.round_timestamp AS timestamp, p.pairs_json AS pairs FROM prices p
@@ -130,7 +129,7 @@ function coolingOf(row: Row): Cooling {
 }
 
 /** Reads the keys that addresses have ever staked behind, by address, in the order of their first stakes. */
-export async function readKeysOf(connection: Query, addresses: readonly string[]): Promise<Map<string, string[]>> {
+export async function readKeysOf(connection: Statements, addresses: readonly string[]): Promise<Map<string, string[]>> {
   const found = await rows<{ source: string; pubkey: string }>(
     connection,
     `SELECT a.address AS source, k.pubkey FROM index_addresses a JOIN stakes s ON s.source_id = a.id
@@ -143,7 +142,10 @@ export async function readKeysOf(connection: Query, addresses: readonly string[]
 }
 
 /** Reads what addresses have earned and not yet claimed, as counts of 10^-18, by address. */
-export async function readUnclaimed(connection: Query, addresses: readonly string[]): Promise<Map<string, bigint>> {
+export async function readUnclaimed(
+  connection: Statements,
+  addresses: readonly string[]
+): Promise<Map<string, bigint>> {
   const sumOf = (table: string, where: string) =>
     `(SELECT COALESCE(SUM(CAST(r.amount AS DECIMAL(60,18))), 0) FROM ${table} r WHERE r.source_id = a.id${where})`;
   const found = await rows<{ address: string; earned: string; claimed: string }>(
@@ -157,7 +159,7 @@ export async function readUnclaimed(connection: Query, addresses: readonly strin
 }
 
 /** Reads the unstakes whose cooldown ends at the given heights, by height. */
-export async function readCooling(connection: Query, heights: readonly number[]): Promise<Map<number, Cooling[]>> {
+export async function readCooling(connection: Statements, heights: readonly number[]): Promise<Map<number, Cooling[]>> {
   const found = await rows<Row>(
     connection,
     `SELECT u.action_index, u.cooldown_end_block, u.amount, a.address AS source FROM unstakes u

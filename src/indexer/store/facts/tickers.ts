@@ -1,12 +1,14 @@
-import { rows } from '../../../db/connection.ts';
+import { rows, type Statements } from '../../../db/connection.ts';
 import { tickKey } from '../../state/keys.ts';
-import type { Query } from './loading.ts';
 
 /** Tickers that one statement reads. */
 const TICKERS_PER_STATEMENT = 20_000;
 
 /** Reads the ids of the tickers of all tokens. @returns them by `tickKey` */
-export async function readTickers(reader: Query, perStatement = TICKERS_PER_STATEMENT): Promise<Map<string, number>> {
+export async function readTickers(
+  reader: Statements,
+  perStatement = TICKERS_PER_STATEMENT
+): Promise<Map<string, number>> {
   const tickers = new Map<string, number>();
   let last = -1;
   for (;;) {

@@ -1,15 +1,13 @@
-import { type Connection, rows } from '../../../db/connection.ts';
+import { rows, type Statements } from '../../../db/connection.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 import { type Market, marketKey } from './market-refreshes.ts';
 import { type MarketOrder, readMarketOrders, readMarkets, writeMarketRows, writeOpenOrders } from './market-rows.ts';
 import { noteRefreshes } from './markets.ts';
 
-type Query = Pick<Connection, 'query'>;
-
 const ORDERS_AT_ONCE = 2_000;
 
 /** Makes the markets of a ledger that an earlier release wrote without any, in a transaction of its own. */
-export async function fillMarkets(connection: Query): Promise<void> {
+export async function fillMarkets(connection: Statements): Promise<void> {
   const some = await rows(connection, 'SELECT 1 FROM markets LIMIT 1');
   if (some.length > 0) return;
   await connection.query('START TRANSACTION');
@@ -20,7 +18,7 @@ export async function fillMarkets(connection: Query): Promise<void> {
 /**
  * Makes all markets anew from the ledger. None counts as refreshed, so each of the next blocks refreshes 25 of them.
  */
-export async function rebuildMarkets(connection: Query): Promise<void> {
+export async function rebuildMarkets(connection: Statements): Promise<void> {
   for (const table of ['markets', 'open_orders', 'market_undo']) await connection.query(`DELETE FROM ${table}`);
   let newest = 0;
   for (let after = 0; ; ) {
@@ -49,7 +47,7 @@ export async function rebuildMarkets(connection: Query): Promise<void> {
 
 /** Notes the block of the first order of each market, so that a rollback of that block deletes the market's row. */
 async function noteMade(
-  connection: Query,
+  connection: Statements,
   made: readonly { readonly id: number; readonly first: MarketOrder }[]
 ): Promise<void> {
   if (made.length === 0) return;

@@ -1,9 +1,7 @@
-import { type Connection, rows } from '../../../db/connection.ts';
+import { rows, type Statements } from '../../../db/connection.ts';
 import { rebuildMarkets } from './market-fill.ts';
 import { readMarketOrders, readMarkets, readMarketsById, writeMarketRows, writeOpenOrders } from './market-rows.ts';
 import { NOTED_REFRESHES } from './markets.ts';
-
-type Query = Pick<Connection, 'query'>;
 
 /** Facts about markets that a rollback reads before it deletes rows. */
 interface MarketUndo {
@@ -18,7 +16,11 @@ interface MarketUndo {
 /**
  * Reads what to undo from a height on. Call it before rows are deleted. @param action the first action that is deleted
  */
-export async function readMarketUndo(connection: Query, height: number, action: number | null): Promise<MarketUndo> {
+export async function readMarketUndo(
+  connection: Statements,
+  height: number,
+  action: number | null
+): Promise<MarketUndo> {
   const [newest] = await rows<{ height: number | null }>(
     connection,
     'SELECT MAX(block_index) AS height FROM chain_blocks'
@@ -34,7 +36,7 @@ export async function readMarketUndo(connection: Query, height: number, action: 
 }
 
 /** Restores the rows of markets as they were below a height. Call it after all other rows were rolled back. */
-export async function undoMarkets(connection: Query, height: number, undo: MarketUndo): Promise<void> {
+export async function undoMarkets(connection: Statements, height: number, undo: MarketUndo): Promise<void> {
   if (undo.isDeep) {
     await rebuildMarkets(connection);
     return;

@@ -1,5 +1,5 @@
-import { rows } from '../../../db/connection.ts';
-import { chunks, type Statements, write } from '../../../db/statement-batch.ts';
+import { rows, type Statements } from '../../../db/connection.ts';
+import { chunks, write } from '../../../db/statement-batch.ts';
 import type { ExecutedBlock } from '../../block/block.ts';
 import { tupleOf } from '../row-encoder.ts';
 import { insert } from '../row-writer.ts';

@@ -1,5 +1,5 @@
-import { type Connection, databaseError, rows } from '../../../db/connection.ts';
-import { StatementBatch, type Statements, write } from '../../../db/statement-batch.ts';
+import { type Connection, databaseError, rows, type Statements } from '../../../db/connection.ts';
+import { StatementBatch, write } from '../../../db/statement-batch.ts';
 import { PlatformError } from '../../../errors.ts';
 import { type BlockHashes, blockText, sameBlock } from '../../../wire/data/database.ts';
 import { type AmendmentMessage, type BlockMessage, previousHashes } from '../../../wire/data/messages.ts';

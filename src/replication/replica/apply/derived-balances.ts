@@ -1,6 +1,5 @@
-import { quoteName, rows } from '../../../db/connection.ts';
+import { quoteName, rows, type Statements } from '../../../db/connection.ts';
 import { toLiteral } from '../../../db/sql-literal.ts';
-import type { Statements } from '../../../db/statement-batch.ts';
 import type { WireRows } from '../../../wire/data/messages.ts';
 import type { Span } from '../database/heights.ts';
 import { isNamed } from '../database/row-difference.ts';

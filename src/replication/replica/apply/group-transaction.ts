@@ -1,5 +1,4 @@
-import { quoteName, rows } from '../../../db/connection.ts';
-import type { Statements } from '../../../db/statement-batch.ts';
+import { quoteName, rows, type Statements } from '../../../db/connection.ts';
 import { PlatformError } from '../../../errors.ts';
 import { type CarriedIds, mayOwnIds } from '../database/carried-ids.ts';
 import { heightsOf, type Span } from '../database/heights.ts';

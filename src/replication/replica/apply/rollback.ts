@@ -1,6 +1,6 @@
-import { type Connection, databaseError, quoteName, refusalOf } from '../../../db/connection.ts';
+import { type Connection, databaseError, quoteName, refusalOf, type Statements } from '../../../db/connection.ts';
 import type { Kind } from '../../../db/sql-literal.ts';
-import { StatementBatch, type Statements, write } from '../../../db/statement-batch.ts';
+import { StatementBatch, write } from '../../../db/statement-batch.ts';
 import { PlatformError } from '../../../errors.ts';
 import { pruneFrom } from '../../tables/transparency-log.ts';
 import type { Span } from '../database/heights.ts';

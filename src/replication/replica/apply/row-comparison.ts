@@ -1,5 +1,4 @@
-import { quoteName } from '../../../db/connection.ts';
-import type { Statements } from '../../../db/statement-batch.ts';
+import { quoteName, type Statements } from '../../../db/connection.ts';
 import type { CarriedIds } from '../database/carried-ids.ts';
 import { differ, differByName, isNamed, namer, type RowDifference, union } from '../database/row-difference.ts';
 import { selectByIdentity, selectByKey, selectWhere } from '../database/row-statements.ts';

@@ -1,6 +1,6 @@
-import { rows } from '../../../db/connection.ts';
+import { rows, type Statements } from '../../../db/connection.ts';
 import { type Kind, quoteText } from '../../../db/sql-literal.ts';
-import { type Statements, write } from '../../../db/statement-batch.ts';
+import { write } from '../../../db/statement-batch.ts';
 import type { BlockHashes } from '../../../wire/data/database.ts';
 import type { Span } from '../database/heights.ts';
 import type { CanonicalRow, ReplicaTable } from '../database/schema.ts';

@@ -1,4 +1,5 @@
-import { attempt, type Statements } from '../../../db/statement-batch.ts';
+import type { Statements } from '../../../db/connection.ts';
+import { attempt } from '../../../db/statement-batch.ts';
 import { type CarriedIds, mayOwnIds } from '../database/carried-ids.ts';
 import { isNamed } from '../database/row-difference.ts';
 import { insertRows, insertStatements, selectByKey } from '../database/row-statements.ts';

@@ -1,5 +1,5 @@
-import { type Connection, databaseError } from '../../../db/connection.ts';
-import { StatementBatch, type Statements, write } from '../../../db/statement-batch.ts';
+import { type Connection, databaseError, type Statements } from '../../../db/connection.ts';
+import { StatementBatch, write } from '../../../db/statement-batch.ts';
 import { PlatformError } from '../../../errors.ts';
 import { readBlockHeads } from '../../tables/block-hashes.ts';
 import type { WriterContext } from '../apply/block-writer.ts';

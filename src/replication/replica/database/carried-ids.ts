@@ -1,5 +1,4 @@
-import { quoteName, rows } from '../../../db/connection.ts';
-import type { Statements } from '../../../db/statement-batch.ts';
+import { quoteName, rows, type Statements } from '../../../db/connection.ts';
 import type { CanonicalRow, ReplicaTable } from './schema.ts';
 
 /** The origin of a replica's surrogate ids. */

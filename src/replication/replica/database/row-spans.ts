@@ -1,6 +1,6 @@
-import { quoteName } from '../../../db/connection.ts';
+import { quoteName, type Statements } from '../../../db/connection.ts';
 import { contentSlotSql } from '../../../db/row-codec.ts';
-import { chunks, type Statements } from '../../../db/statement-batch.ts';
+import { chunks } from '../../../db/statement-batch.ts';
 import { PlatformError } from '../../../errors.ts';
 import type { TableSpans } from '../../../wire/data/messages.ts';
 import { selectWhere } from './row-statements.ts';

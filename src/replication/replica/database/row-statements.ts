@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { quoteName } from '../../../db/connection.ts';
+import { quoteName, type Statements } from '../../../db/connection.ts';
 import { isRawText, NO_MEMBER } from '../../../db/raw-text.ts';
 import { type ColumnCodec, isByteKind, toLiteral, toTupleMember } from '../../../db/sql-literal.ts';
-import { chunks, type Statements, write } from '../../../db/statement-batch.ts';
+import { chunks, write } from '../../../db/statement-batch.ts';
 import { wireRows } from '../../../db/wire-rows.ts';
 import { within } from '../../../db/within.ts';
 import { isNamed } from './row-difference.ts';

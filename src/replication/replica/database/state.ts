@@ -1,5 +1,5 @@
-import { type Connection, rows } from '../../../db/connection.ts';
-import { type StatementBatch, type Statements, write } from '../../../db/statement-batch.ts';
+import { type Connection, rows, type Statements } from '../../../db/connection.ts';
+import { type StatementBatch, write } from '../../../db/statement-batch.ts';
 import { PlatformError } from '../../../errors.ts';
 import type { BlockHashes, DbType } from '../../../wire/data/database.ts';
 import type { Halt } from '../../../wire/state/report.ts';

@@ -1,5 +1,6 @@
 import { epochOf } from '../../../consensus/epoch-tree.ts';
-import { type StatementBatch, type Statements, write } from '../../../db/statement-batch.ts';
+import type { Statements } from '../../../db/connection.ts';
+import { type StatementBatch, write } from '../../../db/statement-batch.ts';
 import { PlatformError } from '../../../errors.ts';
 import { type BlockHashes, hashesOf, sameBlock } from '../../../wire/data/database.ts';
 import { type BlockHead, type HeadLayout, readHeadPages } from '../../tables/block-hashes.ts';

@@ -1,5 +1,4 @@
-import type { Connection } from '../../../db/connection.ts';
-import type { Statements } from '../../../db/statement-batch.ts';
+import type { Connection, Statements } from '../../../db/connection.ts';
 import { PlatformError } from '../../../errors.ts';
 import type { Logger } from '../../../log.ts';
 import type { DatabaseCoordinates } from '../../../wire/data/database.ts';

@@ -1,5 +1,4 @@
-import { rows } from '../../../db/connection.ts';
-import type { Statements } from '../../../db/statement-batch.ts';
+import { rows, type Statements } from '../../../db/connection.ts';
 import { LOG_SETTINGS, obstacleOf } from './support.ts';
 
 /** A place between two transactions of a server's binary log. */

@@ -1,4 +1,4 @@
-import type { Statements } from '../../../db/statement-batch.ts';
+import type { Statements } from '../../../db/connection.ts';
 import type { SourceLayout } from '../../tables/source-layout.ts';
 import { lookAtCorrelated } from './correlated.ts';
 import type { LoggedChanges, TableFound } from './found-changes.ts';

@@ -1,5 +1,4 @@
-import { quoteName, rows } from '../../../db/connection.ts';
-import type { Statements } from '../../../db/statement-batch.ts';
+import { quoteName, rows, type Statements } from '../../../db/connection.ts';
 import { within } from '../../../db/within.ts';
 import type { TablePlan } from '../../tables/classify.ts';
 import { type Checksum, isSame, NO_ROWS, together } from './checksum-map.ts';

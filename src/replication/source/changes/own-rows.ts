@@ -1,5 +1,4 @@
-import { quoteName, rows, type SqlRow } from '../../../db/connection.ts';
-import type { Statements } from '../../../db/statement-batch.ts';
+import { quoteName, rows, type SqlRow, type Statements } from '../../../db/connection.ts';
 import { wireRows } from '../../../db/wire-rows.ts';
 import type { TablePlan } from '../../tables/classify.ts';
 import { rowOrder, scopeSql } from '../../tables/scope-sql.ts';

@@ -1,7 +1,6 @@
-import { quoteName, rows, type SqlRow } from '../../../db/connection.ts';
+import { quoteName, rows, type SqlRow, type Statements } from '../../../db/connection.ts';
 import { FINDER_KEY } from '../../../db/keys.ts';
 import { contentSlotSql, wordSql } from '../../../db/row-codec.ts';
-import type { Statements } from '../../../db/statement-batch.ts';
 import type { TypedTable } from '../../../wire/data/schema.ts';
 import type { TablePlan } from '../../tables/classify.ts';
 import { type Checksum, together, type Value } from './checksum-map.ts';

@@ -1,6 +1,5 @@
-import { rows } from '../../../db/connection.ts';
+import { rows, type Statements } from '../../../db/connection.ts';
 import { FINDER_KEY } from '../../../db/keys.ts';
-import type { Statements } from '../../../db/statement-batch.ts';
 
 /** The server's facts about a table, known without reading it. */
 export interface TableFacts {

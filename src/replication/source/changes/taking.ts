@@ -1,7 +1,6 @@
-import { quoteName, type SqlRow } from '../../../db/connection.ts';
+import { quoteName, type SqlRow, type Statements } from '../../../db/connection.ts';
 import { BINARY_KEY } from '../../../db/raw-text.ts';
 import { inCharset } from '../../../db/sql-literal.ts';
-import type { Statements } from '../../../db/statement-batch.ts';
 import { within } from '../../../db/within.ts';
 import type { DbType } from '../../../wire/data/database.ts';
 import type { TablePlan } from '../../tables/classify.ts';

@@ -1,5 +1,4 @@
-import { type Connection, quoteName, rows } from '../../../db/connection.ts';
-import type { Statements } from '../../../db/statement-batch.ts';
+import { type Connection, quoteName, rows, type Statements } from '../../../db/connection.ts';
 import type { TablePlan } from '../../tables/classify.ts';
 import type { SourceLayout } from '../../tables/source-layout.ts';
 import { isSame, NO_ROWS } from './checksum-map.ts';

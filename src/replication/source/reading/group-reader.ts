@@ -1,5 +1,5 @@
-import type { Connection, SqlRow } from '../../../db/connection.ts';
-import { StatementBatch, type Statements } from '../../../db/statement-batch.ts';
+import type { Connection, SqlRow, Statements } from '../../../db/connection.ts';
+import { StatementBatch } from '../../../db/statement-batch.ts';
 import { PlatformError } from '../../../errors.ts';
 import type { BlockHashes, DbType } from '../../../wire/data/database.ts';
 import type { Group, WireRows } from '../../../wire/data/messages.ts';

@@ -1,5 +1,4 @@
-import { quoteName, rows } from '../../../db/connection.ts';
-import type { Statements } from '../../../db/statement-batch.ts';
+import { quoteName, rows, type Statements } from '../../../db/connection.ts';
 import type { WireRows } from '../../../wire/data/messages.ts';
 import type { TablePlan } from '../../tables/classify.ts';
 import { type Checksum, NO_ROWS, together, type Value } from '../changes/checksum-map.ts';

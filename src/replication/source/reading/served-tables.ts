@@ -1,4 +1,4 @@
-import { type Connection, isDriverError, quoteName } from '../../../db/connection.ts';
+import { isDriverError, quoteName, type Statements } from '../../../db/connection.ts';
 import { PlatformError } from '../../../errors.ts';
 import { UNSEEN } from '../../tables/classify.ts';
 import type { SourceLayout } from '../../tables/source-layout.ts';
@@ -39,7 +39,7 @@ export class ServedTables {
   }
 
   /** @throws {PlatformError} TABLE_HIDDEN when a table or a column that was served cannot be read any more, or is away for a moment */
-  async check(connection: Pick<Connection, 'query'>, { plans, fingerprint }: SourceLayout): Promise<void> {
+  async check(connection: Statements, { plans, fingerprint }: SourceLayout): Promise<void> {
     if (fingerprint === this.#fingerprint) return;
     const now = new Map(plans.map((plan) => [plan.name, plan]));
     for (const [table, columns] of Object.entries(this.#columns)) {
@@ -58,7 +58,7 @@ export class ServedTables {
     this.#away.clear();
   }
 
-  async #checkTable(connection: Pick<Connection, 'query'>, table: string): Promise<void> {
+  async #checkTable(connection: Statements, table: string): Promise<void> {
     const { errno, message } = await ask(connection, `SELECT 1 FROM ${quoteName(table)} LIMIT 0`);
     // A view of that name can be read, and has no rows of its own.
     if (errno !== NO_SUCH_TABLE && errno !== null) throw hidden(`table ${table}`, errno, message);
@@ -75,14 +75,14 @@ export function isDenied(caught: unknown): boolean {
   return DENIED.has(Number(Object(caught).errno));
 }
 
-async function checkColumn(connection: Pick<Connection, 'query'>, table: string, column: string): Promise<void> {
+async function checkColumn(connection: Statements, table: string, column: string): Promise<void> {
   const { errno, message } = await ask(connection, `SELECT ${quoteName(column)} FROM ${quoteName(table)} LIMIT 0`);
   if (errno !== NO_SUCH_COLUMN) throw hidden(`column ${column} of table ${table}`, errno, message);
 }
 
 /** @returns MariaDB's refusal; none when the statement succeeded */
 async function ask(
-  connection: Pick<Connection, 'query'>,
+  connection: Statements,
   sql: string
 ): Promise<{ readonly errno: number | null; readonly message: string }> {
   try {

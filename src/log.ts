@@ -18,7 +18,8 @@ function shortOf(caught: unknown): unknown {
 
 /** The parts that all loggers share. `LOG_LEVEL=debug` adds stacks. */
 const optionsOf = (level: string) => ({
-  ...{ level, redact },
+  level,
+  redact,
   serializers: { err: ['debug', 'trace'].includes(level) ? stdSerializers.err : shortOf }
 });
 

@@ -44,7 +44,9 @@ const host = hostActor<HubAsks, Record<never, never>, HubNotices>({
   urgent: ['probe'] // a full mailbox is no database that is away
 });
 const database = openHubDatabase(data.database, {
-  ...{ log, breaker: data.breaker, inspect: host.observe('circuitBreaker') },
+  log,
+  breaker: data.breaker,
+  inspect: host.observe('circuitBreaker'),
   onChange: () => tellState()
 });
 

@@ -67,7 +67,13 @@ async function open(): Promise<Running> {
   const refusals = new SparseLines();
   const { reconnectBaseMs, reconnectMaxMs, writeTimeoutMs, version, seeds } = settings;
   const mesh: Mesh = new Mesh({
-    ...{ key, set, version, seeds, host: settings.host, port: settings.port, addr: settings.addr },
+    key,
+    set,
+    version,
+    seeds,
+    host: settings.host,
+    port: settings.port,
+    addr: settings.addr,
     limits: { ...MESH_LIMITS, reconnectBaseMs, reconnectMaxMs },
     denied: new Set(settings.denied),
     now: Date.now,
@@ -81,7 +87,12 @@ async function open(): Promise<Running> {
     }
   });
   const hub = new ValidatorHub({
-    ...{ key, set, journal: new Journal(connection, CONFIG_STATE), gossip: mesh, now: Date.now, writeTimeoutMs },
+    key,
+    set,
+    journal: new Journal(connection, CONFIG_STATE),
+    gossip: mesh,
+    now: Date.now,
+    writeTimeoutMs,
     rules: rulesOf(settings.set, key.pubkey, (body) => readEdits(body) !== null),
     onEvidence: (first, second) =>
       log.error({ first, second }, `hub ${first.sender} signed two messages for one place`),

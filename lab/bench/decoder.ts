@@ -177,8 +177,13 @@ test('own CPU of a transaction, in blocks of 2,501 small ones', () => {
     return (user + system) / transactions.length;
   });
   figures.push({
-    ...{ what: 'CPU of one transaction, against 5 µs', measured: median(micros), reference: 5, unit: 'µs' },
-    ...{ compare: 'times', most: 1, aim: 0.6 }
+    what: 'CPU of one transaction, against 5 µs',
+    measured: median(micros),
+    reference: 5,
+    unit: 'µs',
+    compare: 'times',
+    most: 1,
+    aim: 0.6
   });
 });
 
@@ -225,13 +230,22 @@ test('full blocks: catch-up, and one at the tip', async () => {
     () => fetchAndDrop(node, 1)
   );
   figures.push({
-    ...{ what: `CPU of the catch-up of ${fullBlocks} full blocks, against that of the node meanwhile`, unit: 'ms' },
-    ...{ measured: median(found.map((each) => each.cpuMs)), reference: median(found.map((each) => each.nodeCpuMs)) },
-    ...{ compare: 'times', most: 1, aim: 0.7 }
+    what: `CPU of the catch-up of ${fullBlocks} full blocks, against that of the node meanwhile`,
+    unit: 'ms',
+    measured: median(found.map((each) => each.cpuMs)),
+    reference: median(found.map((each) => each.nodeCpuMs)),
+    compare: 'times',
+    most: 1,
+    aim: 0.7
   });
   figures.push({
-    ...{ what: `memory of the catch-up of ${fullBlocks} full blocks, over idle`, unit: 'MB', compare: 'above' },
-    ...{ measured: Math.max(...found.map(({ growthMb }) => growthMb)), reference: 0, most: 150, aim: 64 }
+    what: `memory of the catch-up of ${fullBlocks} full blocks, over idle`,
+    unit: 'MB',
+    compare: 'above',
+    measured: Math.max(...found.map(({ growthMb }) => growthMb)),
+    reference: 0,
+    most: 150,
+    aim: 64
   });
   const what = `catch-up of ${fullBlocks} full blocks, against fetching and dropping`;
   figures.push({ what, measured, reference, unit: 'ms', compare: 'times', most: 1 / 0.6, aim: 1 / 0.75 });
@@ -251,8 +265,13 @@ test('full blocks: catch-up, and one at the tip', async () => {
   if (Number(count) !== (await node.height()) + 1) throw new Error('blocks are missing');
   await decoder.stop();
   figures.push({
-    ...{ what: 'full block at the tip, from the end of mining to its commit', measured: median(delays), reference: 0 },
-    ...{ unit: 'ms', compare: 'above', most: 300, aim: 150 }
+    what: 'full block at the tip, from the end of mining to its commit',
+    measured: median(delays),
+    reference: 0,
+    unit: 'ms',
+    compare: 'above',
+    most: 300,
+    aim: 150
   });
 });
 

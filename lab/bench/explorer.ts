@@ -39,11 +39,33 @@ const NO_REFERENCE = { reference: 0, unit: 'ms', compare: 'above' } as const;
  * many actions.
  */
 const PATHS = [
-  ...['blocks', 'actions', 'history/a1/address', 'history/TOKA/token', 'history/all/recent', 'sends/a1/address'],
-  ...['sends/a1/destination', 'sends/TOKA/token', 'sends/a77/source', 'sends/5/block', 'credits/a1/address'],
-  ...['credits/TOKA/token', 'debits/a77/address', 'holders/TOKA', 'balances/a1', 'tokens'],
-  ...['tokens/DEV*', 'tokens/NOPE*', 'tokens/Main/subtoken', 'holders/NOPE', 'token/main.2', 'search/d', 'search/NOPE'],
-  ...['orders/a1/address', 'swaps/a1/address', 'dispensers/a1/address', 'destroys/a1/address']
+  'blocks',
+  'actions',
+  'history/a1/address',
+  'history/TOKA/token',
+  'history/all/recent',
+  'sends/a1/address',
+  'sends/a1/destination',
+  'sends/TOKA/token',
+  'sends/a77/source',
+  'sends/5/block',
+  'credits/a1/address',
+  'credits/TOKA/token',
+  'debits/a77/address',
+  'holders/TOKA',
+  'balances/a1',
+  'tokens',
+  'tokens/DEV*',
+  'tokens/NOPE*',
+  'tokens/Main/subtoken',
+  'holders/NOPE',
+  'token/main.2',
+  'search/d',
+  'search/NOPE',
+  'orders/a1/address',
+  'swaps/a1/address',
+  'dispensers/a1/address',
+  'destroys/a1/address'
 ];
 
 const isList = (path: string) => path.split('/')[0]! in LISTS;
@@ -88,9 +110,15 @@ await runProgram(async () => {
   const ofBusy = (depth: number) => (size.busy - depth) * Math.max(1, Math.floor(size.actions / size.busy));
   /** The keys that stand at a depth of the long lists. */
   const KEYS: Readonly<Record<string, (depth: number) => number>> = {
-    ...{ actions: ofAll, 'history/TOKA/token': ofAll, 'sends/TOKA/token': ofAll, 'credits/TOKA/token': ofAll },
-    ...{ 'history/a1/address': ofBusy, 'sends/a1/address': ofBusy, 'sends/a1/destination': ofBusy },
-    ...{ 'credits/a1/address': ofBusy, 'history/all/recent': ofAll }
+    actions: ofAll,
+    'history/TOKA/token': ofAll,
+    'sends/TOKA/token': ofAll,
+    'credits/TOKA/token': ofAll,
+    'history/a1/address': ofBusy,
+    'sends/a1/address': ofBusy,
+    'sends/a1/destination': ofBusy,
+    'credits/a1/address': ofBusy,
+    'history/all/recent': ofAll
   };
   const wire = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 
@@ -193,8 +221,12 @@ await runProgram(async () => {
   await lowest(); // until then the heaps take their size
   figures.push({
     what: `lowest RSS in ${MORE_RUNS * LOAD} requests, against that in as many before them`,
-    ...{ reference: await lowest(), measured: await lowest() },
-    ...{ unit: 'MB', compare: 'above', most: 32, aim: 8 }
+    reference: await lowest(),
+    measured: await lowest(),
+    unit: 'MB',
+    compare: 'above',
+    most: 32,
+    aim: 8
   });
   const caching = await startExplorer(
     { indexer, decoder },

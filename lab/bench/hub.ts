@@ -109,8 +109,14 @@ async function rows(): Promise<Figure[]> {
   for (let at = 0; at < SUBSCRIBERS / PER_ADDRESS; at++)
     await crowd.ask({ type: 'connect', url, key: 'none', count: PER_ADDRESS, from: `127.0.0.${at + 2}` });
   const price = {
-    ...{ source_chain: 'LTC', source_address: 'ltc1qaddress', coin: 'LTC', tick: 'TOK', fiat: 'USD', value: '1.25' },
-    ...{ block_time: 1_700_000_000, push_generation: 0 }
+    source_chain: 'LTC',
+    source_address: 'ltc1qaddress',
+    coin: 'LTC',
+    tick: 'TOK',
+    fiat: 'USD',
+    value: '1.25',
+    block_time: 1_700_000_000,
+    push_generation: 0
   };
   const pushed = new Map<number, number>();
   const push = async (number: number) => {

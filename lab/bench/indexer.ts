@@ -103,17 +103,32 @@ async function catchUp(): Promise<void> {
   figures.push(
     { ...limit, what: '1,000 valid SENDs of a mixed catch-up', measured: measured * perThousand },
     {
-      ...{ what: 'the same against multi-row INSERTs of the same rows', unit: 'ms', compare: 'times' },
-      ...{ measured: measured * perThousand, reference: reference * perThousand, most: 1.5, aim: 1.2 }
+      what: 'the same against multi-row INSERTs of the same rows',
+      unit: 'ms',
+      compare: 'times',
+      measured: measured * perThousand,
+      reference: reference * perThousand,
+      most: 1.5,
+      aim: 1.2
     },
     { ...limit, what: `a block of ${TRANSACTIONS_AT_THE_TIP} SENDs at the tip`, measured: median(times) },
     {
-      ...{ what: `memory of the catch-up with ${addresses} addresses and ${field.tickers} tickers`, unit: 'MiB' },
-      ...{ measured: caughtUp / MIB, reference: idle / MIB, compare: 'above', most: 200, aim: 100 }
+      what: `memory of the catch-up with ${addresses} addresses and ${field.tickers} tickers`,
+      unit: 'MiB',
+      measured: caughtUp / MIB,
+      reference: idle / MIB,
+      compare: 'above',
+      most: 200,
+      aim: 100
     },
     {
-      ...{ what: 'the same at the tip, where the tree over all balances is built', unit: 'MiB' },
-      ...{ measured: peak / MIB, reference: idle / MIB, compare: 'above', most: 200, aim: 100 }
+      what: 'the same at the tip, where the tree over all balances is built',
+      unit: 'MiB',
+      measured: peak / MIB,
+      reference: idle / MIB,
+      compare: 'above',
+      most: 200,
+      aim: 100
     }
   );
 }
@@ -135,17 +150,32 @@ async function worstBlock(): Promise<void> {
     const what = `1 MB of ${worst.name}`;
     figures.push(
       {
-        ...{ what: `${what}: rows`, unit: 'rows', compare: 'above', reference: 0 },
-        ...{ measured: worst.rows, most: full.blockBytes / 2, aim: full.blockBytes / 4 }
+        what: `${what}: rows`,
+        unit: 'rows',
+        compare: 'above',
+        reference: 0,
+        measured: worst.rows,
+        most: full.blockBytes / 2,
+        aim: full.blockBytes / 4
       },
       { what, unit: 's', compare: 'above', reference: 0, measured: seconds, most: 60, aim: 30 },
       {
-        ...{ what: `${what}: memory`, unit: 'MiB', compare: 'above', reference: 0 },
-        ...{ measured: mebibytes, most: 512, aim: 256 }
+        what: `${what}: memory`,
+        unit: 'MiB',
+        compare: 'above',
+        reference: 0,
+        measured: mebibytes,
+        most: 512,
+        aim: 256
       },
       {
-        ...{ what: `${what}: growth of the tables`, unit: 'MiB', compare: 'above', reference: 0 },
-        ...{ measured: storedMebibytes, most: 256, aim: 128 }
+        what: `${what}: growth of the tables`,
+        unit: 'MiB',
+        compare: 'above',
+        reference: 0,
+        measured: storedMebibytes,
+        most: 256,
+        aim: 128
       }
     );
   }

@@ -48,7 +48,10 @@ export class Keys {
 
   rulesOf(self: string): Rules {
     return {
-      ...{ self, keys: this.keys, quorum: this.#quorum, faulty: Math.floor((this.keys.length - 1) / 3) },
+      self,
+      keys: this.keys,
+      quorum: this.#quorum,
+      faulty: Math.floor((this.keys.length - 1) / 3),
       isSigned: (signed) => this.isSigned(signed),
       digestOf: (batch) => this.digestOf(batch),
       isSubmitted: (operation) =>

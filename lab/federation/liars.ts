@@ -157,7 +157,9 @@ export class Liar extends Hub {
     });
     const next = new Map([...tablesAtStable.applied.next].map(([key, number]) => [key, number + 5]));
     this.#world.send(this.key, to, {
-      ...{ kind: 'state', stable, tables: tablesAtStable.tables },
+      kind: 'state',
+      stable,
+      tables: tablesAtStable.tables,
       applied: this.#world.random.pick([
         { ...tablesAtStable.applied, next },
         { ...tablesAtStable.applied, time: 1 }
@@ -259,7 +261,9 @@ export class Liar extends Hub {
     const view = message.view;
     const { stable } = this.disk;
     const batch: Batch = {
-      ...{ seq: stable.seq + 1, time: this.#world.now(), previous: stable.digest },
+      seq: stable.seq + 1,
+      time: this.#world.now(),
+      previous: stable.digest,
       operations: [MINE(this.key)]
     };
     const digest = keys.digestOf(batch);

@@ -103,9 +103,16 @@ export class Simulation implements World {
     this.#checkEnd();
     const views = this.#honest().map(({ state }) => state?.view ?? 0);
     return {
-      ...{ steps, batches: this.#log.size, operations: this.#done.size, crashes: this.#crashes },
-      ...{ partitions: this.#partitions, highestView: Math.max(...views), named: this.#named },
-      ...{ checked: this.#history.check(), lies: this.#lies, replaced: this.#replaced }
+      steps,
+      batches: this.#log.size,
+      operations: this.#done.size,
+      crashes: this.#crashes,
+      partitions: this.#partitions,
+      highestView: Math.max(...views),
+      named: this.#named,
+      checked: this.#history.check(),
+      lies: this.#lies,
+      replaced: this.#replaced
     };
   }
 

@@ -105,7 +105,10 @@ class Loop {
       const request = {
         pubkey: account.address,
         compressedPubKey: account.publicKey,
-        ...{ data, rawData, encoding, feePerKb },
+        data,
+        rawData,
+        encoding,
+        feePerKb,
         ...(quote > 0 && { feeQuote: { address: FEE_ADDRESS, amount: quote } }),
         customOutputs: payments.map((value) => ({ address: PAYEE, value })),
         options: { signerSupportsTapscript: true, signerSupportsScripts: true }

@@ -46,7 +46,13 @@ const MOST_STATES = 3_000_000;
 /** Explores a model. @throws {Error} when it has more than three million states */
 export function explore(model: Model): Outcome {
   const first: State = Array.from({ length: model.hubs - 1 }, () => ({
-    ...{ view: 0, isIn: true, carried: [], proposed: {}, prepared: {}, committed: {}, wishes: {} }
+    view: 0,
+    isIn: true,
+    carried: [],
+    proposed: {},
+    prepared: {},
+    committed: {},
+    wishes: {}
   }));
   const seen = new Set<string>([keyOf(first, model)]);
   const open: State[] = [first];

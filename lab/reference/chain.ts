@@ -23,8 +23,17 @@ export const GAS_RULES: Rules = {
   ...CHAIN_RULES,
   fees: {
     gas: {
-      ...{ issue: 100_000, issueSubtoken: 50_000, recipient: 100, item: 100, sweep: 5_000, callback: 5_000 },
-      ...{ offerDay: 550, offerOwnership: 50_000, listShare: 100_000, listEdit: 5_000, listItem: 100 }
+      issue: 100_000,
+      issueSubtoken: 50_000,
+      recipient: 100,
+      item: 100,
+      sweep: 5_000,
+      callback: 5_000,
+      offerDay: 550,
+      offerOwnership: 50_000,
+      listShare: 100_000,
+      listEdit: 5_000,
+      listItem: 100
     },
     price: '0.00001',
     destination: 'E888888',

@@ -50,8 +50,30 @@ const ODD_AMOUNTS = [
 ];
 const MEMOS = ['', '', '', 'hi', 'm'.repeat(250), 'm'.repeat(251), '𝟙'.repeat(250)];
 const BENT = [
-  ...['', '0', '1', '2', '3', '-1', 'x', '01', '^1', '^x', 'BTC', 'LTC', 'USD', 'all', '1.5', '1.505', 'a;b', '１'],
-  ...['m'.repeat(251), '9'.repeat(41), `1${'0'.repeat(22)}`, `${'0'.repeat(17)}1`, '1700000000', 'A0']
+  '',
+  '0',
+  '1',
+  '2',
+  '3',
+  '-1',
+  'x',
+  '01',
+  '^1',
+  '^x',
+  'BTC',
+  'LTC',
+  'USD',
+  'all',
+  '1.5',
+  '1.505',
+  'a;b',
+  '１',
+  'm'.repeat(251),
+  '9'.repeat(41),
+  `1${'0'.repeat(22)}`,
+  `${'0'.repeat(17)}1`,
+  '1700000000',
+  'A0'
 ];
 const PRICES = ['1', '2', '3.5', '4', '5', '10'];
 
@@ -200,8 +222,16 @@ export class Writer {
     const lock = () => (this.#rarely(12) ? this.#one('0', '1', 'x') : '');
     const fields = this.#random.one([
       () => [
-        ...['ISSUE', '0', this.#own(source), cap(), cap(), this.#one('', '', '0', '2', '18', '19', 'x'), this.#memo()],
-        ...[this.#amount(), this.#rarely(9) ? this.#address() : '', this.#rarely(5) ? this.#address() : '']
+        'ISSUE',
+        '0',
+        this.#own(source),
+        cap(),
+        cap(),
+        this.#one('', '', '0', '2', '18', '19', 'x'),
+        this.#memo(),
+        this.#amount(),
+        this.#rarely(9) ? this.#address() : '',
+        this.#rarely(5) ? this.#address() : ''
       ],
       () => [
         'ISSUE',
@@ -402,17 +432,21 @@ export class Writer {
         ]
       : ['', '', ''];
     return [
-      ...['DISPENSER', '0', 'BTC', give, this.#one('1', '2'), this.#one('', '0'), this.#one('10', '4', '3', '')],
-      ...[
-        'BTC',
-        fiat[0] === '' || this.#rarely(8) ? get : '',
-        fiat[0] === '' ? this.#one('2', '4', '1') : this.#one('0.00000001', '0.00000001', '2', ''),
-        address,
-        ...fiat,
-        this.#expiration(),
-        ...this.#lists(source),
-        this.#memo()
-      ]
+      'DISPENSER',
+      '0',
+      'BTC',
+      give,
+      this.#one('1', '2'),
+      this.#one('', '0'),
+      this.#one('10', '4', '3', ''),
+      'BTC',
+      fiat[0] === '' || this.#rarely(8) ? get : '',
+      fiat[0] === '' ? this.#one('2', '4', '1') : this.#one('0.00000001', '0.00000001', '2', ''),
+      address,
+      ...fiat,
+      this.#expiration(),
+      ...this.#lists(source),
+      this.#memo()
     ];
   }
 
@@ -476,14 +510,15 @@ export class Writer {
       () => ['PRICE', this.#one('0', '1', '2'), this.#height(), this.#height(), this.#height(), this.#amount()],
       () => [this.#slash(source)],
       () => [
-        ...[
-          'ATTEST',
-          this.#one('1', '1', '1', '0'),
-          this.#key(source),
-          this.#one('http', 'x y', 'dns:1'),
-          this.#memo()
-        ],
-        ...[this.#one('ok', 'OK', 'timeout', 'expired'), this.#memo(), this.#one('1', '2', '0'), this.#key(source)],
+        'ATTEST',
+        this.#one('1', '1', '1', '0'),
+        this.#key(source),
+        this.#one('http', 'x y', 'dns:1'),
+        this.#memo(),
+        this.#one('ok', 'OK', 'timeout', 'expired'),
+        this.#memo(),
+        this.#one('1', '2', '0'),
+        this.#key(source),
         'ab'.repeat(64)
       ]
     ])();
@@ -511,14 +546,21 @@ export class Writer {
     const ballot = () => this.#one('0', '1', '0,1', '0:3,1:1', '2', '1:7', '1,0', '3', '', '0:0', 'x', '0,0', '0:1:1');
     const fields = this.#random.one([
       () => [
-        ...['VOTE', '0', this.#own(source), end(), options(), this.#one('', '1', '2', '2', '9', '0')],
-        ...[this.#one('', 'approval', 'split', 'SPLIT', 'x'), weighing(), this.#one('', '', '1', '100', 'x')],
-        ...[
-          this.#one('', '', '1', '2', 'x'),
-          this.#one('', '', '1', '0.5', '-1'),
-          this.#one('', '', '1', '50', '0', 'x')
-        ],
-        ...[this.#memo(), this.#one('', '1', '2.5', '0.123456789', '99999'), this.#rarely(12) ? 'C' : '']
+        'VOTE',
+        '0',
+        this.#own(source),
+        end(),
+        options(),
+        this.#one('', '1', '2', '2', '9', '0'),
+        this.#one('', 'approval', 'split', 'SPLIT', 'x'),
+        weighing(),
+        this.#one('', '', '1', '100', 'x'),
+        this.#one('', '', '1', '2', 'x'),
+        this.#one('', '', '1', '0.5', '-1'),
+        this.#one('', '', '1', '50', '0', 'x'),
+        this.#memo(),
+        this.#one('', '1', '2.5', '0.123456789', '99999'),
+        this.#rarely(12) ? 'C' : ''
       ],
       () => ['VOTE', '0', this.#own(source), String(height + 25), 'a,b,c', '2', this.#one('split', ''), weighing()],
       () => ['VOTE', '1', this.#newestPoll(), ballot(), this.#memo()],
@@ -550,20 +592,24 @@ export class Writer {
 
   #nonsense(): string {
     return this.#one(
-      ...['NONSENSE|0', 'VOTE|0|x', 'send|0|GAS|1|A0', ' TRANSFER | 0 |GAS|1|A0', 'SEND', 'MINT|"0"|GAS|1', 'DROP|0'],
-      ...[
-        'ISSUE|256|ABCD',
-        'MINT|1|GAS|1',
-        'COINPAY|1|5',
-        'BATCH|0|',
-        'BATCH|1|x',
-        'BATCH|0|MESSAGE|2|BTC|B0|key;SEND|0|TOKA0|1|B0',
-        'BATCH|0|BET|0|x;TRANSFER|0|TOKA|1|A;XCALL|0;MSG|3|BTC|B|hi',
-        'MSG|3|BTC|A0|hi',
-        'EXECUTE|0',
-        '||||',
-        '\u0000'
-      ]
+      'NONSENSE|0',
+      'VOTE|0|x',
+      'send|0|GAS|1|A0',
+      ' TRANSFER | 0 |GAS|1|A0',
+      'SEND',
+      'MINT|"0"|GAS|1',
+      'DROP|0',
+      'ISSUE|256|ABCD',
+      'MINT|1|GAS|1',
+      'COINPAY|1|5',
+      'BATCH|0|',
+      'BATCH|1|x',
+      'BATCH|0|MESSAGE|2|BTC|B0|key;SEND|0|TOKA0|1|B0',
+      'BATCH|0|BET|0|x;TRANSFER|0|TOKA|1|A;XCALL|0;MSG|3|BTC|B|hi',
+      'MSG|3|BTC|A0|hi',
+      'EXECUTE|0',
+      '||||',
+      '\u0000'
     );
   }
 }

@@ -134,7 +134,10 @@ async function outputsOf(block: ChainBlockBytes, chain: RawChainMaker, rules: Sc
   const resolve = async (by: ScanRules) => (await resolveSources([scanned], read, new Map(), by))[0]!.transactions;
   const payers = new Map((await resolve(RULES)).map(({ hash, source }) => [hash, source]));
   return (await resolve(rules)).map(({ hash, source, data, outputs }) => ({
-    ...{ hash, source: data === '' ? payers.get(hash)! : source, data, fee: 0 },
+    hash,
+    source: data === '' ? payers.get(hash)! : source,
+    data,
+    fee: 0,
     outputs: outputs.map(({ vout, address, amount }) => ({ vout, address, amount: amount * PER_BASE_UNIT }))
   }));
 }

@@ -75,7 +75,9 @@ function* cases(): Generator<Case> {
     const seed = count === 1 ? options.seed : String(Number(options.seed) + index);
     const isDecoder = options.db === 'decoder' || (options.db === 'both' && index % 3 === 2);
     yield {
-      ...{ seed, blocks, without },
+      seed,
+      blocks,
+      without,
       dbType: isDecoder ? 'decoder' : 'indexer',
       schema: schemaOf(index, isDecoder)
     };

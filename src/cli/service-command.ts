@@ -16,7 +16,9 @@ export function serviceCommand(service: Service): Command {
   const { name, command, summary, variables, checks, options = {} } = service;
   return {
     name: command,
-    ...{ summary, variables, checks },
+    summary,
+    variables,
+    checks,
     options: Object.entries(options).flatMap(([option, declared]) => helpLines(option, declared)),
 
     async run(argv: readonly string[], env: Environment): Promise<number> {
@@ -33,7 +35,8 @@ export function serviceCommand(service: Service): Command {
       const isSet = (variable: string) => findText(variable, local).text !== undefined;
       const warnings = [...loaded.warnings, ...unknown, ...(service.findWarnings?.(loaded.values, isSet) ?? [])];
       return await runService({
-        ...{ name, warnings },
+        name,
+        warnings,
         config: loaded.values as unknown as FrameConfig, // every service has its variables
         start: (log, signal) => service.start(loaded.values, { service, log, signal, local, options: asked })
       });

@@ -105,7 +105,10 @@ async function serviceOf(part: Part, plan: Plan, local: Sources, directory: stri
   mkdirSync(home, { recursive: true, mode: 0o700 });
   mkdirSync(join(directory, 'logs'), { recursive: true, mode: 0o700 });
   return {
-    ...{ name: part, argv: [command], makesAnswers: makesAnswers(command), directory: home },
+    name: part,
+    argv: [command],
+    makesAnswers: makesAnswers(command),
+    directory: home,
     logFile: join(directory, 'logs', `${part}.log`),
     env: Object.fromEntries([...inherited, ...given, ...own])
   };

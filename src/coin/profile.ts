@@ -43,7 +43,11 @@ const SIGNER_RULES = ['REVEAL_KEY_CHECK', 'SIGNATURE_CHECK'] as const;
  * aliases in a BATCH, ids of tickers without a token, dispensers priced in a currency, and safety rules.
  */
 export const FEATURES = [
-  ...['TAPROOT_ENVELOPE', 'BATCH_ALIASES', 'REFUSED_TICKERS', 'FEE_ONCE', 'FIAT_DISPENSERS'],
+  'TAPROOT_ENVELOPE',
+  'BATCH_ALIASES',
+  'REFUSED_TICKERS',
+  'FEE_ONCE',
+  'FIAT_DISPENSERS',
   ...SIGNER_RULES,
   ...SAFETY_RULES
 ] as const;

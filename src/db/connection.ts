@@ -224,7 +224,10 @@ export function openPool(
 ): Pool {
   const pool = createPool({
     ...driverOptions(to),
-    ...{ multipleStatements: several, connectionLimit: size, maxIdle: size, queueLimit: MOST_QUEUED },
+    multipleStatements: several,
+    connectionLimit: size,
+    maxIdle: size,
+    queueLimit: MOST_QUEUED,
     ...(binary ? { maxPreparedStatements: MAX_PREPARED, typeCast: true } : {})
   });
   nameFullQueue(pool.pool);

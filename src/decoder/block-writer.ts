@@ -48,7 +48,8 @@ export class BlockWriter {
     const byBlock = blocks.map(({ height }) => byHeight.get(height) ?? []);
     const hashes = await this.#hashes.idsOf(
       blocks.map(({ previousHash, hash }, position) => [
-        ...[hash, previousHash || NO_BLOCK],
+        hash,
+        previousHash || NO_BLOCK,
         ...byBlock[position]!.map((transaction) => transaction.hash)
       ])
     );
@@ -61,7 +62,10 @@ export class BlockWriter {
     await this.#insert(
       'blocks (block_index, block_time, block_hash_id, previous_block_hash_id)',
       blocks.map(({ height, time, hash, previousHash }) => [
-        ...[height, time, hashes.ids.get(hash), hashes.ids.get(previousHash || NO_BLOCK)]
+        height,
+        time,
+        hashes.ids.get(hash),
+        hashes.ids.get(previousHash || NO_BLOCK)
       ])
     );
     await this.#writeTransactions(transactions, hashes, addresses);
@@ -74,7 +78,10 @@ export class BlockWriter {
     const lastPubkeyIds = await this.#writePubkeys(shown, addresses);
     await this.#dispensers.write();
     const lastIds = blocks.map(({ height }, position) => [
-      ...[height, addresses.lastIds[firstLists[position]!], hashes.lastIds[position], lastPubkeyIds[position]]
+      height,
+      addresses.lastIds[firstLists[position]!],
+      hashes.lastIds[position],
+      lastPubkeyIds[position]
     ]);
     await this.#insert('lookup_undo (block_index, address_id, hash_id, pubkey_id)', lastIds);
     return findings;
@@ -111,8 +118,14 @@ export class BlockWriter {
     await this.#insert(
       'transactions (tx_index, tx_hash_id, block_index, source_id, destination_id, fee, data, raw_data)',
       transactions.map(({ txIndex, hash, height, source, data, rawData }) => [
-        ...[txIndex, hashes.ids.get(hash), height, addresses.ids.get(source), EMPTY_ID, NO_FEE],
-        ...[data, rawData && Buffer.from(rawData)]
+        txIndex,
+        hashes.ids.get(hash),
+        height,
+        addresses.ids.get(source),
+        EMPTY_ID,
+        NO_FEE,
+        data,
+        rawData && Buffer.from(rawData)
       ])
     );
     await this.#insert(

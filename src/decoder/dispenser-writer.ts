@@ -99,7 +99,11 @@ export class DispenserWriter {
     await insert(
       'dispensers (tx_index, address_id, expiration, oracle_address_id, expired_block_index)',
       rows.map(({ txIndex, address, expiration, oracleAddress, expiredAt }) => [
-        ...[txIndex, idOf(address), expiration, oracleAddress && idOf(oracleAddress), expiredAt]
+        txIndex,
+        idOf(address),
+        expiration,
+        oracleAddress && idOf(oracleAddress),
+        expiredAt
       ]),
       'ON DUPLICATE KEY UPDATE expired_block_index = VALUES(expired_block_index)'
     );
@@ -118,7 +122,11 @@ export class DispenserWriter {
     await insert(
       'dispenser_payments (block_index, tx_index, address_id, least, payments)',
       payments.map(({ height: at, dispenser: { txIndex, address }, least, count }) => [
-        ...[at, txIndex, idOf(address), String(least), count]
+        at,
+        txIndex,
+        idOf(address),
+        String(least),
+        count
       ])
     );
     await this.#purge(forgotten);
@@ -150,7 +158,8 @@ export class DispenserWriter {
     }
     for (const { address, height: last } of extensions) {
       await this.#query('DELETE FROM dispenser_extensions WHERE address_id = ? AND block_index <= ?', [
-        ...[ids.get(address)!, last]
+        ids.get(address)!,
+        last
       ]);
     }
   }

@@ -29,7 +29,10 @@ export class MempoolStore {
   /** Adds transactions that no block has. Leaves existing rows unchanged. */
   async add(transactions: readonly Pick<TransactionRow, 'hash' | 'source' | 'data' | 'rawData'>[]): Promise<void> {
     const values = transactions.map(({ hash, source, data, rawData }) => [
-      ...[hash, source, data, rawData && Buffer.from(rawData)]
+      hash,
+      source,
+      data,
+      rawData && Buffer.from(rawData)
     ]);
     for (const part of pages(values))
       await this.#query('INSERT IGNORE INTO mempool_transactions (tx_hash, source, data, raw_data) VALUES ?', [part]);

@@ -32,14 +32,22 @@ const EXTRAS: Readonly<Record<Part, Readonly<Record<string, number>>>> = {
 const NAMES: Partial<Record<Part, string>> = { server: 'sync-server', client: 'sync-client' };
 /** Paths that answer 200 once a part serves; default: its readiness. */
 const PROBES: Partial<Record<Part, string>> = {
-  ...{ decoder: '/status', encoder: '/status', server: '/health', client: '/health' }
+  decoder: '/status',
+  encoder: '/status',
+  server: '/health',
+  client: '/health'
 };
 
 /** Returns the plan of a devnet. All its parts use one account. */
 export function planOf(settings: DevnetSettings, database: Server, node: NodeAddress): Plan {
   const { directory, ports, apiKey } = settings;
   return {
-    ...{ network: DEVNET, host: HOST, ports, apiKey, node, hubDatabase: 'Platform_Hub' },
+    network: DEVNET,
+    host: HOST,
+    ports,
+    apiKey,
+    node,
+    hubDatabase: 'Platform_Hub',
     serverFor: () => database,
     stateDirectory: (part) => join(directory, NAMES[part] ?? part, 'state')
   };

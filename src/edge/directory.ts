@@ -47,8 +47,18 @@ export class EdgeDirectory implements ActorDirectory {
     const told = origin?.height === height ? origin : undefined;
     const tip = Math.max(height, origin?.height ?? height);
     return {
-      ...{ id, dbName: '', mode: 'server', phase: 'following', circuit: 'closed', pollErrorCount: 0 },
-      ...{ height, blockTime, hashes, tip, lagBlocks: tip - height, schemaFingerprint: schema },
+      id,
+      dbName: '',
+      mode: 'server',
+      phase: 'following',
+      circuit: 'closed',
+      pollErrorCount: 0,
+      height,
+      blockTime,
+      hashes,
+      tip,
+      lagBlocks: tip - height,
+      schemaFingerprint: schema,
       lastError: this.waitsFor(id),
       settledHeight: position.settledHeight ?? told?.settledHeight ?? null,
       amendments: position.amendments ?? told?.amendments ?? null
@@ -65,8 +75,16 @@ export class EdgeDirectory implements ActorDirectory {
   views(): readonly ActorView[] {
     const restarts = { inWindow: 0, budget: 0, total: 0, causes: [] };
     return this.list().map((id) => ({
-      ...{ id, kind: 'edge', state: 'running', reason: null, generation: 1, machines: {}, beacon: null },
-      ...{ restarts, transitions: [], waiting: { on: this.waitsFor(id), since: 0 } }
+      id,
+      kind: 'edge',
+      state: 'running',
+      reason: null,
+      generation: 1,
+      machines: {},
+      beacon: null,
+      restarts,
+      transitions: [],
+      waiting: { on: this.waitsFor(id), since: 0 }
     }));
   }
 }

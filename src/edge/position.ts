@@ -90,11 +90,15 @@ export class PositionReader {
         const isSettled = facts['settling'] !== true && facts['unsettled'] === undefined;
         const settled = isSettled ? { settledHeight: height } : {};
         return {
-          ...{
-            learned: before?.learned,
-            ...(before?.settledHeight !== undefined && { settledHeight: before.settledHeight })
-          },
-          ...{ height, blockTime, hashes: hashesOf(dbType, facts), text: hash, schema, amendments: 0, ...settled }
+          learned: before?.learned,
+          ...(before?.settledHeight !== undefined && { settledHeight: before.settledHeight }),
+          height,
+          blockTime,
+          hashes: hashesOf(dbType, facts),
+          text: hash,
+          schema,
+          amendments: 0,
+          ...settled
         };
       }
       case 'amendment':

@@ -63,17 +63,29 @@ export async function startEdge(config: EdgeConfig, { service, log }: Start): Pr
       }))
   });
   return openService({
-    ...{ service, mode: 'server', config, log, metrics },
+    service,
+    mode: 'server',
+    config,
+    log,
+    metrics,
     place: { ...placeOf(config, 'EDGE'), exposure: 'everyone who reaches this port can read the databases' },
     open: (base) => ({
       app: createApp({
         ...base,
         config: {
           ...config,
-          ...{ SYNC_MODE: 'server', SYNC_API_KEY: config.EDGE_API_KEY, SYNC_OPERATOR_KEY: config.EDGE_OPERATOR_KEY },
-          ...{ SYNC_COMPATIBLE_CLIENTS: false, SYNC_SINCE_INCLUSIVE: false }
+          SYNC_MODE: 'server',
+          SYNC_API_KEY: config.EDGE_API_KEY,
+          SYNC_OPERATOR_KEY: config.EDGE_OPERATOR_KEY,
+          SYNC_COMPATIBLE_CLIENTS: false,
+          SYNC_SINCE_INCLUSIVE: false
         },
-        ...{ log, sourceKey: null, artifacts: null, origin, fanOut, directory },
+        log,
+        sourceKey: null,
+        artifacts: null,
+        origin,
+        fanOut,
+        directory,
         catalog: { read: () => directory.catalog() },
         actorsView: () => directory.views(),
         timeline: new Timeline(),

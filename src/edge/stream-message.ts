@@ -50,8 +50,13 @@ export async function readMessage(nats: Nats, id: DatabaseId, message: StoredMes
     });
   const facts = body.length === 0 ? {} : readFacts(id, message, body, type === 'point' || type === 'break');
   return {
-    ...{ type: type as RecordHead['type'], height, body, facts },
-    ...{ hash: told('Hash'), previous: told('Previous'), schema: told('Schema') }
+    type: type as RecordHead['type'],
+    height,
+    body,
+    facts,
+    hash: told('Hash'),
+    previous: told('Previous'),
+    schema: told('Schema')
   };
 }
 

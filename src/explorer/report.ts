@@ -32,7 +32,11 @@ export function distanceOf({ height, decoderTip }: Pick<ExplorerReport, 'height'
 export function actorReportOf(report: ExplorerReport): ActorReport {
   const { state, circuit, height, decoderTip, lastError, upstream } = report;
   return {
-    ...{ phase: state, circuit, height, tip: decoderTip, lagBlocks: lagOf(report) },
+    phase: state,
+    circuit,
+    height,
+    tip: decoderTip,
+    lagBlocks: lagOf(report),
     lastError: lastError ?? alarmText(upstream),
     upstreamStopped: stoppedS(upstream, monotonicMs())
   };

@@ -80,7 +80,9 @@ async function startHttp(
   if (only)
     await coins.serve([
       {
-        ...{ network: only, indexer: databaseOf(config, 'INDEXER'), decoder: databaseOf(config, 'DECODER') },
+        network: only,
+        indexer: databaseOf(config, 'INDEXER'),
+        decoder: databaseOf(config, 'DECODER'),
         api: indexerPlaceOf(config, local)
       }
     ]);

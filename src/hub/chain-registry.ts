@@ -21,21 +21,27 @@ const DescriptorSchema = Type.Object({
   coin: Type.String({ description: 'the public code, such as TBTC' }),
   displayName: Type.String(),
   networkKind: Type.String(),
-  ...{ color: Type.String(), icon: Type.String() },
+  color: Type.String(),
+  icon: Type.String(),
   addressTypes: Type.Array(Type.String()),
   defaultAddressType: Type.String(),
   derivationPaths: Type.Partial(
     Type.Object({ p2pkh: Type.String(), 'p2sh-p2wpkh': Type.String(), p2wpkh: Type.String(), p2tr: Type.String() })
   ),
   feeStrategy: Type.Object({
-    ...{ unit: Type.String(), supportedStrategies: Type.Array(Type.String()), defaultStrategy: Type.String() },
+    unit: Type.String(),
+    supportedStrategies: Type.Array(Type.String()),
+    defaultStrategy: Type.String(),
     rbfSupported: Type.Boolean()
   }),
   supportedActions: Type.Array(Type.String()),
-  ...{ uriScheme: Type.String(), wifVersionByte: Type.Integer() },
+  uriScheme: Type.String(),
+  wifVersionByte: Type.Integer(),
   adsDonationAddress: Type.String({ description: 'empty: there is none' }),
   adsDefaults: Type.Object({ perTxAmountSats: Type.Integer(), triggerAmountSats: Type.Integer() }),
-  ...{ explorer: Place, encoder: Place, hub: Place }
+  explorer: Place,
+  encoder: Place,
+  hub: Place
 });
 const RegistrySchema = Type.Object({
   schema_version: Type.Integer(),
@@ -56,7 +62,10 @@ export const chainRegistryRoute: FastifyPluginAsyncTypebox<RegistryDeps> = async
   const descriptors = CHAIN_NETWORKS.map((network) => describe(network, deps.profile));
   const generatedAt = new Date().toISOString();
   createLimit(app, {
-    ...{ name: 'chain-registry', max: deps.requestsPerMinute, windowMs: 60_000, addressOf: deps.addressOf }
+    name: 'chain-registry',
+    max: deps.requestsPerMinute,
+    windowMs: 60_000,
+    addressOf: deps.addressOf
   }).guard(app);
   app.get(
     '/api/v1/chain-registry',
@@ -79,19 +88,29 @@ function describe(network: ChainNetwork, profile: Profile): Static<typeof Descri
   );
   const place = (service: keyof typeof PORTS) => ({ defaultUrl: '', defaultPort: PORTS[service] });
   return {
-    ...{ id: name, coin: code, networkKind: network.network, color: '', icon: '' },
+    id: name,
+    coin: code,
+    networkKind: network.network,
+    color: '',
+    icon: '',
     displayName: `${chain[0]!.toUpperCase()}${chain.slice(1)}`,
     addressTypes,
     defaultAddressType: addressTypes.includes('p2wpkh') ? 'p2wpkh' : 'p2pkh',
     derivationPaths: Object.fromEntries(addressTypes.map((type) => [type, `m/${PURPOSES[type]}'/${coinType}'/0'/0/0`])),
     feeStrategy: {
-      ...{ unit: 'sat/vB', supportedStrategies: ['low', 'medium', 'high'], defaultStrategy: 'medium' },
+      unit: 'sat/vB',
+      supportedStrategies: ['low', 'medium', 'high'],
+      defaultStrategy: 'medium',
       rbfSupported: replacesByDefault
     },
     supportedActions: [...ACTIONS]
       .filter((action) => Number.isFinite(activationHeight(profile, network, action)))
       .sort(),
-    ...{ uriScheme: chain, wifVersionByte: addresses.wif, ...NO_ADS },
-    ...{ explorer: place('explorer'), encoder: place('encoder'), hub: place('hub') }
+    uriScheme: chain,
+    wifVersionByte: addresses.wif,
+    ...NO_ADS,
+    explorer: place('explorer'),
+    encoder: place('encoder'),
+    hub: place('hub')
   };
 }

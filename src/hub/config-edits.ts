@@ -5,7 +5,14 @@ import type { ConfigEdit } from './store/configs.ts';
 
 /** Parameters of a module in a configuration. @see the section "Hub configuration store" of the specification */
 const PARAM_NAMES = [
-  ...['host', 'port', 'service_port', 'db_host', 'db_port', 'name', 'user', 'pass'],
+  'host',
+  'port',
+  'service_port',
+  'db_host',
+  'db_port',
+  'name',
+  'user',
+  'pass',
   ...ACCOUNT_ROLES.flatMap((role) => [`user_${role}`, `pass_${role}`])
 ];
 /** Grammar of the parameters that readers must parse. User and password may be any text. */

@@ -46,7 +46,10 @@ export function remoteDatabase({ ask, state }: DatabaseActor): HubDatabase {
       checkReady();
       return await ask('page', { name, given }, deadlineOf('readOnce'));
     },
-    ...{ read: run('read'), readOnce: run('readOnce'), write: run('write'), push: run('push') },
+    read: run('read'),
+    readOnce: run('readOnce'),
+    write: run('write'),
+    push: run('push'),
     survey: run('survey')
   };
 }

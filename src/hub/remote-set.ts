@@ -31,7 +31,8 @@ const PATIENCE_MS = 1_000;
 /** The set as the main thread has it: an actor submits and votes. */
 export function remoteSet({ members, writeTimeoutMs, submit, state }: SetActor): HubSetMember {
   return {
-    ...{ members, state },
+    members,
+    state,
     async write(edits) {
       if (edits.length === 0) return;
       const body = bodyOf(edits);

@@ -97,7 +97,10 @@ export async function startHub(
     actors: () => supervisor.list().map((actor) => ({ actor, report: reportNow(actor.id) }))
   });
   const { supervisor, port, ended, stop } = await openService({
-    ...{ service, config, log, metrics },
+    service,
+    config,
+    log,
+    metrics,
     place: {
       host: config.HUB_HOST,
       port: config.HUB_PORT,
@@ -112,7 +115,9 @@ export async function startHub(
         HubNotices & PricesNotices & ValidatorNotices,
         ActorId
       >({
-        ...{ log, handlers: {}, ...base.observers },
+        log,
+        handlers: {},
+        ...base.observers,
         listeners: {
           state: (next: HubDatabaseState) => {
             state = next;
@@ -142,13 +147,22 @@ export async function startHub(
         remoteSet({
           submit: (body, options) => supervisor.handle(VALIDATOR).ask('submit', { body }, options),
           state: () => standing,
-          ...{ members: member.set.keys.length, writeTimeoutMs: member.writeTimeoutMs }
+          members: member.set.keys.length,
+          writeTimeoutMs: member.writeTimeoutMs
         });
       const serves = (code: string) => findNetwork(code)?.code === code.toUpperCase();
       const limits = { sends: config.WS_BACKPRESSURE_LIMIT, bytes: config.WS_BACKPRESSURE_MAX_BYTES };
       const stream = new PriceStream(database, log, limits);
       const app = createHubApp({
-        ...{ ...base, config, log, database, set, stream, serves, placeOf, clockOffMs: () => pricing?.clockOffMs ?? 0 },
+        ...base,
+        config,
+        log,
+        database,
+        set,
+        stream,
+        serves,
+        placeOf,
+        clockOffMs: () => pricing?.clockOffMs ?? 0,
         actors: {
           list: () => supervisor.list(),
           timeline: supervisor.timeline,
@@ -162,7 +176,10 @@ export async function startHub(
   try {
     for (const warning of openGates(config)) log.warn(warning);
     const hubData = (): HubActorData => ({
-      ...{ database: coordinates, breaker, isFirst: !wasReady, logLevel: config.LOG_LEVEL }
+      database: coordinates,
+      breaker,
+      isFirst: !wasReady,
+      logLevel: config.LOG_LEVEL
     });
     supervisor.start({ id: HUB, kind: HUB.kind, entry: actorEntry('hub'), workerData: hubData });
     await ready.promise;
@@ -203,8 +220,14 @@ function oracleSettingsOf(config: HubConfig): OracleSettings {
     config;
   const { PRICE_SOURCE_COINGECKO_URL, PRICE_SOURCE_KRAKEN_URL, PRICE_SOURCE_COINMARKETCAP_URL } = config;
   return {
-    ...{ PRICE_SOURCES, ORACLE_ROUND_INTERVAL, ORACLE_MIN_SOURCES, PRICE_FETCH_TIMEOUT, COINMARKETCAP_API_KEY },
-    ...{ PRICE_SOURCE_COINGECKO_URL, PRICE_SOURCE_KRAKEN_URL, PRICE_SOURCE_COINMARKETCAP_URL }
+    PRICE_SOURCES,
+    ORACLE_ROUND_INTERVAL,
+    ORACLE_MIN_SOURCES,
+    PRICE_FETCH_TIMEOUT,
+    COINMARKETCAP_API_KEY,
+    PRICE_SOURCE_COINGECKO_URL,
+    PRICE_SOURCE_KRAKEN_URL,
+    PRICE_SOURCE_COINMARKETCAP_URL
   };
 }
 

@@ -15,7 +15,11 @@ export function validatorSettingsOf(config: ValidatorConfig, host: string, versi
   const others = federation.members.filter((member) => member.pubkey !== pubkey).map((member) => member.addr);
   return {
     set: { keys: federation.members.map((member) => member.pubkey).toSorted(), quorum: federation.quorum },
-    ...{ seed, host, port: config.P2P_PORT, addr, version },
+    seed,
+    host,
+    port: config.P2P_PORT,
+    addr,
+    version,
     seeds: [...new Set([...others, ...(config.SEED_NODES ?? [])])],
     denied: config.P2P_DENY_PUBKEYS ?? [],
     reconnectBaseMs: config.P2P_RECONNECT_BASE,

@@ -40,16 +40,23 @@ export async function openPlan(config: UpConfig, directory: string): Promise<Pla
     network,
     host: config.UP_HOST,
     ports: {
-      ...{ hub: config.HUB_PORT, decoder: config.DECODER_API_PORT, indexer: config.INDEXER_API_PORT },
-      ...{ tracker: config.UTXO_TRACKER_API_PORT, encoder: config.ENCODER_API_PORT },
-      ...{ explorer: config.EXPLORER_API_PORT, server: config.SYNC_API_PORT },
-      ...{ miner: config.REGTEST_MINER_API_PORT, client: config.UP_REPLICA_PORT }
+      hub: config.HUB_PORT,
+      decoder: config.DECODER_API_PORT,
+      indexer: config.INDEXER_API_PORT,
+      tracker: config.UTXO_TRACKER_API_PORT,
+      encoder: config.ENCODER_API_PORT,
+      explorer: config.EXPLORER_API_PORT,
+      server: config.SYNC_API_PORT,
+      miner: config.REGTEST_MINER_API_PORT,
+      client: config.UP_REPLICA_PORT
     },
     apiKey: await secret('api-key', 'key'),
     node: { ...node, port: node.port ?? network.rpcPort },
     serverFor: (part) => ({
-      ...{ host: databaseHost, port: databasePort },
-      ...{ user: `platform_${place}_${part}`, pass: passwords[part]! }
+      host: databaseHost,
+      port: databasePort,
+      user: `platform_${place}_${part}`,
+      pass: passwords[part]!
     }),
     hubDatabase: databaseName(network, 'Indexer').replace(/Indexer$/, 'Hub'),
     stateDirectory: (part) => join(directory, part, 'state')

@@ -12,8 +12,15 @@ export type Part = (typeof PARTS)[number];
 
 /** Word of each part's service on the command line. */
 export const COMMANDS: Readonly<Record<Part, string>> = {
-  ...{ hub: 'hub', decoder: 'decoder', indexer: 'indexer', tracker: 'utxo', encoder: 'encoder' },
-  ...{ explorer: 'explorer', server: 'sync', miner: 'miner', client: 'sync' }
+  hub: 'hub',
+  decoder: 'decoder',
+  indexer: 'indexer',
+  tracker: 'utxo',
+  encoder: 'encoder',
+  explorer: 'explorer',
+  server: 'sync',
+  miner: 'miner',
+  client: 'sync'
 };
 
 /** Ports of all parts. */

@@ -7,8 +7,15 @@ type Settings = Readonly<Record<string, string | number>>;
 
 /** Variables that a part's process inherits from the caller: none that configures its service. */
 export const INHERITED: readonly string[] = [
-  ...['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'LOG_LEVEL'],
-  ...['UV_THREADPOOL_SIZE', 'NODE_COMPILE_CACHE'] // set by scripts/platform-node
+  'PATH',
+  'HOME',
+  'LANG',
+  'LC_ALL',
+  'TZ',
+  'TMPDIR',
+  'LOG_LEVEL',
+  'UV_THREADPOOL_SIZE',
+  'NODE_COMPILE_CACHE' // set by scripts/platform-node
 ];
 
 /** Returns the variables by which a part finds its place, its databases, the coin node and the other parts. */

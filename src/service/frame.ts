@@ -143,7 +143,8 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
     maxPerAddress: config.HTTP_MAX_PER_IP + (service.upgrades?.maxPerAddress ?? 0),
     maxConnections: config.MAX_CONNECTIONS,
     addressOf: createPeerReader(config.TRUST_PROXY),
-    ...{ callerOf: addressOf, budget },
+    callerOf: addressOf,
+    budget,
     onTurnedAway: () => metrics.refused('RATE_LIMITED')
   });
   const turns = new Turns({ atOnce: service.rpc?.atOnce ?? AT_ONCE });

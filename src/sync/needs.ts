@@ -32,7 +32,9 @@ function sourceNeed({ id, coordinates }: DiscoveredDatabase, config: SyncConfig)
   const isKept = id.dbType === 'indexer' && !config.REPLICA_DB_READONLY;
   const mode = config.SYNC_BINLOG;
   return {
-    ...{ coordinates: coordinatesOf(config, coordinates), rights: RIGHTS.sync.INDEXER, madeBy: id.dbType },
+    coordinates: coordinatesOf(config, coordinates),
+    rights: RIGHTS.sync.INDEXER,
+    madeBy: id.dbType,
     ...(isKept && { tableRights: Object.fromEntries(CONTROL_TABLES.map((table) => [table, CONTROL_RIGHTS])) }),
     ...(mode !== 'off' && { binlog: mode })
   };

@@ -108,7 +108,11 @@ export async function startSync(config: SyncConfig, { service, log, options }: S
   const relay = openRelay(config, log);
   const fanOut = new FanOut({ config, log, lastReport: reportOf, hasOthers: relay !== null });
   const { supervisor, directory, artifacts, ...opened } = await openService({
-    ...{ service, mode: config.SYNC_MODE, config, log, metrics },
+    service,
+    mode: config.SYNC_MODE,
+    config,
+    log,
+    metrics,
     place: {
       host: config.SYNC_API_HOST,
       port: config.SYNC_API_PORT,
@@ -188,7 +192,10 @@ export async function startSync(config: SyncConfig, { service, log, options }: S
         return statusCode === 200 ? body : null;
       });
       return {
-        ...{ app, supervisor, directory, artifacts },
+        app,
+        supervisor,
+        directory,
+        artifacts,
         endWork: (graceMs: number) => supervisor.stopAll(graceMs),
         closeRest: [artifacts, tasks, broadcasts, ...(relay ? [relay] : [])].map((part) => () => part.close())
       };

@@ -38,7 +38,12 @@ export const FEE_QUESTIONS = {
     feeOutputSats: Type.Optional(
       Type.String({ pattern: '^[0-9]{1,16}$', description: 'satoshis that feeDestination is paid' })
     ),
-    ...{ subtoken: Whether, recipients: Many, items: Many, ownership: Whether, edit: Whether, shared: Whether },
+    subtoken: Whether,
+    recipients: Many,
+    items: Many,
+    ownership: Whether,
+    edit: Whether,
+    shared: Whether,
     days: Type.Optional(Type.Integer({ minimum: 0, maximum: 36_500, description: 'days for which an offer is open' }))
   }),
   preflight: Type.Object({
@@ -49,7 +54,8 @@ export const FEE_QUESTIONS = {
     oracleAddress: Type.String({ minLength: 1, maxLength: 256 }),
     giveTick: Type.String({ minLength: 1, maxLength: 250 }),
     fiatCode: Type.String({ pattern: '^[A-Z]{3,5}$' }),
-    ...{ giveCoin: Type.Optional(Type.String()), getCoin: Type.Optional(Type.String()) },
+    giveCoin: Type.Optional(Type.String()),
+    getCoin: Type.Optional(Type.String()),
     giveEscrow: Type.Optional(Type.String({ pattern: '^[0-9]{1,40}(?:\\.[0-9]{1,18})?$' })),
     blockTime: Type.Optional(Type.Integer({ minimum: 0, description: 'unix seconds; default: the newest block' }))
   })

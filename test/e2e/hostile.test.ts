@@ -6,7 +6,10 @@ import { hostileDevnet } from '../../lab/hostile/devnet.ts';
 test('a devnet under every attack stays live, and equal to one that is made anew', { timeout: 420_000 }, async () => {
   const told: string[] = [];
   const report = await hostileDevnet({
-    ...{ seed: 'in short', blocks: 110, pace: 1, attacks: ATTACKS },
+    seed: 'in short',
+    blocks: 110,
+    pace: 1,
+    attacks: ATTACKS,
     tell: (line) => void told.push(line)
   });
   assert.deepEqual(report.faults, [], told.slice(-20).join('\n'));

@@ -30,14 +30,17 @@ function start(member: Member): void {
   const { seed, port, addr, database } = member;
   member.process = startServiceProcess('hub', {
     ...databaseEnv('HUB', database),
-    ...{ HUB_HOST: '127.0.0.1', HUB_PORT: String(port), HUB_API_KEY: API_KEY, HUB_RATE_LIMIT_RPM: '100000' },
-    ...{
-      P2P_VALIDATOR_ADDR: addr,
-      P2P_PORT: addr.split(':')[1]!,
-      P2P_RECONNECT_BASE: '200',
-      P2P_RECONNECT_MAX: '1000'
-    },
-    ...{ SIGNING_PRIVKEY_HEX: seed, ORACLE_EPOCH_START: '1767225600000', HUB_FEDERATION: file }
+    HUB_HOST: '127.0.0.1',
+    HUB_PORT: String(port),
+    HUB_API_KEY: API_KEY,
+    HUB_RATE_LIMIT_RPM: '100000',
+    P2P_VALIDATOR_ADDR: addr,
+    P2P_PORT: addr.split(':')[1]!,
+    P2P_RECONNECT_BASE: '200',
+    P2P_RECONNECT_MAX: '1000',
+    SIGNING_PRIVKEY_HEX: seed,
+    ORACLE_EPOCH_START: '1767225600000',
+    HUB_FEDERATION: file
   });
 }
 

@@ -25,13 +25,22 @@ test('decoder, indexer, explorer, encoder, tracker and sync start by HUB_API_HOS
     tracker: await createDatabase('tracker')
   };
   const ports = {
-    ...{ decoder: await freePort(), indexer: await freePort(), tracker: await freePort() },
-    ...{ encoder: await freePort(), explorer: await freePort(), sync: await freePort() }
+    decoder: await freePort(),
+    indexer: await freePort(),
+    tracker: await freePort(),
+    encoder: await freePort(),
+    explorer: await freePort(),
+    sync: await freePort()
   };
   const hub = await runHub();
   t.after(hub.stop);
   const moduleOf = ({ host, port, name, user, pass }: DatabaseCoordinates, service_port: number) => ({
-    ...{ db_host: host, db_port: port, name, user, pass, service_port }
+    db_host: host,
+    db_port: port,
+    name,
+    user,
+    pass,
+    service_port
   });
   const modules = {
     'platform-node': { host: '127.0.0.1', port: node.rpcPort, user: node.user, pass: node.password },

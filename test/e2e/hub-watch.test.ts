@@ -75,8 +75,13 @@ test('a client that starts while the hub is away goes on with the databases that
   await createDecoder(source, { seed: 'remembered', blocks: 5, rows: 50 });
   const hub = await startBareHub(() => decoderOf('litecoin', source));
   const env = {
-    ...{ SYNC_MODE: 'client', SYNC_SOURCES: 'http://127.0.0.1:9', REPLICA_DB_PREFIX: 'r_', ...replicasAt(source) },
-    ...{ HUB_API_HOST: '127.0.0.1', HUB_PORT: hub.port, SYNC_STATE_DIR: temporaryDirectory('known') }
+    SYNC_MODE: 'client',
+    SYNC_SOURCES: 'http://127.0.0.1:9',
+    REPLICA_DB_PREFIX: 'r_',
+    ...replicasAt(source),
+    HUB_API_HOST: '127.0.0.1',
+    HUB_PORT: hub.port,
+    SYNC_STATE_DIR: temporaryDirectory('known')
   };
   dropAfterwards(source, `r_${source.name}`);
   const isServed = (client: SyncProcess) =>

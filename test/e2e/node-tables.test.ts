@@ -72,8 +72,11 @@ for (const dbType of ['indexer', 'decoder'] as const) {
     const pair = await startPair(dbType, source, { MERKLE_EPOCH_SIZE: EPOCH });
     await makeOwnTables(pair.replica, source, tables);
     const setting: Setting = {
-      ...{ connection: await open(pair.replica), tables: definitionsOf({ dbType }) },
-      ...{ seed: 'host', chain: 'bitcoin', isOld: false }
+      connection: await open(pair.replica),
+      tables: definitionsOf({ dbType }),
+      seed: 'host',
+      chain: 'bitcoin',
+      isOld: false
     };
     const write = () => writeNodeRows(setting, dbType, ledger.height);
     if (dbType === 'decoder')

@@ -55,12 +55,12 @@ const source = services.find(({ name }) => name === 'sync')!;
 const replicaPort = await freePort();
 startServiceProcess('sync', {
   ...source.env,
-  ...{ SYNC_MODE: 'client', SYNC_SOURCES: source.url, SYNC_API_PORT: String(replicaPort) },
-  ...{
-    SYNC_STATE_DIR: temporaryDirectory('replica-state'),
-    REPLICA_DB_PREFIX: 'replica_',
-    ...replicasAt(await testServer())
-  }
+  SYNC_MODE: 'client',
+  SYNC_SOURCES: source.url,
+  SYNC_API_PORT: String(replicaPort),
+  SYNC_STATE_DIR: temporaryDirectory('replica-state'),
+  REPLICA_DB_PREFIX: 'replica_',
+  ...replicasAt(await testServer())
 });
 const replica = { name: 'replica', url: `http://127.0.0.1:${replicaPort}` };
 await eventually('the replica answers', async () => {

@@ -67,8 +67,11 @@ test('a server that starts on another database of the same name believes nothing
   const hub = await openTestHub();
   await hub.name([['indexer', source]]);
   const env = {
-    ...{ HUB_API_HOST: '127.0.0.1', HUB_PORT: hub.port, SYNC_MODE: 'server' },
-    ...{ SYNC_STATE_DIR: temporaryDirectory('replaced'), BLOCK_POLL_INTERVAL: 50 }
+    HUB_API_HOST: '127.0.0.1',
+    HUB_PORT: hub.port,
+    SYNC_MODE: 'server',
+    SYNC_STATE_DIR: temporaryDirectory('replaced'),
+    BLOCK_POLL_INTERVAL: 50
   };
   const first = await startSyncProcess(env);
   await stands(first, 399);

@@ -33,8 +33,15 @@ before(async () => {
   const { user, pass, port } = mariadb.root;
   const { node } = coin;
   const names = [
-    ...['HUB_PORT', 'DECODER_API_PORT', 'INDEXER_API_PORT', 'UTXO_TRACKER_API_PORT', 'ENCODER_API_PORT'],
-    ...['EXPLORER_API_PORT', 'SYNC_API_PORT', 'UP_REPLICA_PORT', 'REGTEST_MINER_API_PORT']
+    'HUB_PORT',
+    'DECODER_API_PORT',
+    'INDEXER_API_PORT',
+    'UTXO_TRACKER_API_PORT',
+    'ENCODER_API_PORT',
+    'EXPLORER_API_PORT',
+    'SYNC_API_PORT',
+    'UP_REPLICA_PORT',
+    'REGTEST_MINER_API_PORT'
   ];
   settings = {
     UP_MARIADB_URL: `mysql://${user}:${pass}@127.0.0.1:${port}`,

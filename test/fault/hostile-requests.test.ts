@@ -8,8 +8,19 @@ const HEARTBEAT = `POST /validator-heartbeat/${AT} HTTP/1.1\r\nHost: x\r\nConten
 
 /** By their last label a guard took them for names of one's own. */
 const HOSTS = [
-  ...['evil.com/.local', 'evil.com#.local', 'evil.com?.local', 'evil.com%00.local', 'user@localhost', 'evil%2ecom'],
-  ...['evil.com\\.localhost', 'evil.com,x.local', 'evil.com .local', 'evil\u3002com', '127.0.0.1:99999', '[::1', '::1']
+  'evil.com/.local',
+  'evil.com#.local',
+  'evil.com?.local',
+  'evil.com%00.local',
+  'user@localhost',
+  'evil%2ecom',
+  'evil.com\\.localhost',
+  'evil.com,x.local',
+  'evil.com .local',
+  'evil\u3002com',
+  '127.0.0.1:99999',
+  '[::1',
+  '::1'
 ];
 
 describe('HTTP: what breaks a rule is answered once and cut, though its client stays', async () => {

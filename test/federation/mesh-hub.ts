@@ -33,7 +33,14 @@ export async function startHub(
   const heard: Envelope[] = [];
   const faults: MeshHub['faults'] = [];
   const mesh = new Mesh({
-    ...{ key, set: SET, denied: new Set(), host: '127.0.0.1', port: 0, addr: null, seeds: [], version: '1' },
+    key,
+    set: SET,
+    denied: new Set(),
+    host: '127.0.0.1',
+    port: 0,
+    addr: null,
+    seeds: [],
+    version: '1',
     members: () => new Set(KEYS.map(({ pubkey }) => pubkey)),
     standing: () => ({ view: 0, seq: 0 }),
     now: Date.now,

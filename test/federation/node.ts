@@ -41,12 +41,20 @@ export async function startNode(
   const halts: unknown[] = [];
   let hub: ValidatorHub | null = null;
   const { mesh } = await startHub(key, {
-    ...{ seeds, set: setIdOf(SET), members: () => new Set(SET.keys), limits: { heartbeatMs: 2_000 } },
+    seeds,
+    set: setIdOf(SET),
+    members: () => new Set(SET.keys),
+    limits: { heartbeatMs: 2_000 },
     standing: () => hub?.standing ?? { view: 0, seq: 0 },
     onMessage: (envelope) => hub?.receive(envelope)
   });
   hub = new ValidatorHub({
-    ...{ key, set: setIdOf(SET), journal: store.journal, gossip: mesh, now, writeTimeoutMs: PATIENCE_MS },
+    key,
+    set: setIdOf(SET),
+    journal: store.journal,
+    gossip: mesh,
+    now,
+    writeTimeoutMs: PATIENCE_MS,
     rules: rulesOf(SET, key.pubkey, (body) => readEdits(body) !== null),
     onEvidence,
     onHalt: (reason) => halts.push(reason)

@@ -35,10 +35,16 @@ async function writeOwn(database: DatabaseCoordinates): Promise<void> {
   const store = await openDecoderStore(database);
   const hashOf = (height: number) => (height === 0 ? NETWORK.genesisHash : String(height).padStart(64, 'b'));
   const blocks = [[], ...BLOCKS].map((acts, height) => ({
-    ...{ height, time: TIME + 600 * height, hash: hashOf(height), findings: [] },
+    height,
+    time: TIME + 600 * height,
+    hash: hashOf(height),
+    findings: [],
     previousHash: height === 0 ? '' : hashOf(height - 1),
     transactions: acts.map(([source, data, paid], place) => ({
-      ...{ source, data, rawData: null, pubkey: null },
+      source,
+      data,
+      rawData: null,
+      pubkey: null,
       dispensers: readDispenser(data, ['BTC', 'RBTC'], NETWORK.addresses),
       hash: `${height}f${place}`.padStart(64, 'c'),
       outputs: paid ? [{ vout: 1, address: paid[0], amount: paid[1] }] : []
@@ -110,8 +116,11 @@ const COLUMNS: readonly (readonly [fact: string, query: string, expected: readon
        AND CONCAT(table_name, '.', column_name) IN ('transaction_outputs.vout', 'transactions.block_index',
          'dispensers.expired_block_index', 'mempool_transactions.amount', 'mempool_transactions.fee') ORDER BY 1, 2`,
     [
-      ...['dispensers expired_block_index', 'mempool_transactions amount', 'mempool_transactions fee'],
-      ...['transactions block_index', 'transaction_outputs vout']
+      'dispensers expired_block_index',
+      'mempool_transactions amount',
+      'mempool_transactions fee',
+      'transactions block_index',
+      'transaction_outputs vout'
     ]
   ],
   [
@@ -120,7 +129,8 @@ const COLUMNS: readonly (readonly [fact: string, query: string, expected: readon
        AND (table_name = 'mempool_transactions' AND column_name IN ('source', 'destination') OR table_name = 'events'
          AND column_name = 'time') ORDER BY 1, 2`,
     [
-      ...['events time datetime', 'mempool_transactions destination varchar(120)'],
+      'events time datetime',
+      'mempool_transactions destination varchar(120)',
       'mempool_transactions source varchar(120)'
     ]
   ]

@@ -71,14 +71,38 @@ before(async () => {
   const address = ['A', 'B', 'C', 'P'];
   const token = ['TOKA', 'TOKB', 'GAS', 'KIND'];
   const subjects = {
-    ...{ address, source: address, destination: address, oracle: address, delegator: address, delegate: address },
-    ...{ token, tick: token, subtoken: ['TOKA'], block: explored.blocks.map(({ height }) => String(height)) },
-    ...{ dispenser: indexes, contract: ['1'], poll: indexes, feed: ['1'], status: ['open', 'valid'], recent: ['all'] },
-    ...{ tx_hash: hashes.map(({ hash }) => String(hash)), tx_index: ['1', '2'], name: ['hi'] }
+    address,
+    source: address,
+    destination: address,
+    oracle: address,
+    delegator: address,
+    delegate: address,
+    token,
+    tick: token,
+    subtoken: ['TOKA'],
+    block: explored.blocks.map(({ height }) => String(height)),
+    dispenser: indexes,
+    contract: ['1'],
+    poll: indexes,
+    feed: ['1'],
+    status: ['open', 'valid'],
+    recent: ['all'],
+    tx_hash: hashes.map(({ hash }) => String(hash)),
+    tx_index: ['1', '2'],
+    name: ['hi']
   };
   const named = {
-    ...{ holders: 'TOKA', token: 'TOKA', project: 'TOKA', block: '3', search: 'TOK' },
-    ...{ balances: 'A', address: 'A', pubkey: 'A', oracle: 'A', staking: 'A', validator: 'A' }
+    holders: 'TOKA',
+    token: 'TOKA',
+    project: 'TOKA',
+    block: '3',
+    search: 'TOK',
+    balances: 'A',
+    address: 'A',
+    pubkey: 'A',
+    oracle: 'A',
+    staking: 'A',
+    validator: 'A'
   };
   targets.own = { url: explorer.url, subjects, named };
 });
@@ -122,7 +146,10 @@ async function withRareKinds({ blocks, store, ...databases }: Explored): Promise
     ['P', `DISPENSER|1|${index(27)}`]
   ];
   const transactions = acts.map(([source, data], place) => ({
-    ...{ hash: `f00d${place}`.padStart(64, '0'), source, fee: null, data },
+    hash: `f00d${place}`.padStart(64, '0'),
+    source,
+    fee: null,
+    data,
     outputs: data === '' || data.startsWith('COINPAY') ? [{ vout: 0, address: 'P', amount: 4n * 10n ** 17n }] : []
   }));
   const block = { height, time: 1_700_000_000 + 1_800 * height, hash: 'f'.repeat(64), transactions };
@@ -231,17 +258,62 @@ async function checkList(makers: Makers, path: string, facts: PathFacts): Promis
 
 /** Lists of which the filled database has rows. */
 const FILLED = new Set([
-  ...['addresses', 'airdrops', 'batches', 'broadcasts', 'dispensers', 'dispenses', 'files', 'issues', 'lists'],
-  ...['messages', 'mints', 'orders', 'order_matches', 'sends', 'sleeps', 'swaps', 'actions', 'blocks'],
-  ...['balances', 'holders', 'credits', 'debits', 'escrows', 'history', 'tokens', 'stakes', 'markets'],
-  ...['order_cancels', 'order_edits', 'swap_cancels', 'swap_edits', 'swap_matches', 'coinpays', 'coinpay_obligations'],
-  ...['dispenser_cancels', 'dispenser_edits', 'prices', 'votes', 'destroys', 'dividends', 'callbacks', 'links']
+  'addresses',
+  'airdrops',
+  'batches',
+  'broadcasts',
+  'dispensers',
+  'dispenses',
+  'files',
+  'issues',
+  'lists',
+  'messages',
+  'mints',
+  'orders',
+  'order_matches',
+  'sends',
+  'sleeps',
+  'swaps',
+  'actions',
+  'blocks',
+  'balances',
+  'holders',
+  'credits',
+  'debits',
+  'escrows',
+  'history',
+  'tokens',
+  'stakes',
+  'markets',
+  'order_cancels',
+  'order_edits',
+  'swap_cancels',
+  'swap_edits',
+  'swap_matches',
+  'coinpays',
+  'coinpay_obligations',
+  'dispenser_cancels',
+  'dispenser_edits',
+  'prices',
+  'votes',
+  'destroys',
+  'dividends',
+  'callbacks',
+  'links'
 ]);
 
 /** Lists that stand in no database of an explorer. */
 const EMPTY = new Set([
-  ...['validator_capabilities', 'governance_proposals', 'governance_votes', 'peers', 'consensus_state', 'configs'],
-  ...['telemetry_pings', 'reorgs', 'slash_proposals', 'projects']
+  'validator_capabilities',
+  'governance_proposals',
+  'governance_votes',
+  'peers',
+  'consensus_state',
+  'configs',
+  'telemetry_pings',
+  'reorgs',
+  'slash_proposals',
+  'projects'
 ]);
 
 /** Records that our ledger has none of, with the table of others that names one. */
@@ -292,7 +364,10 @@ test('/file/{ACTION_INDEX}/raw: the bytes, inflated where the chain has them def
   };
   const height = explored.blocks.length + 1;
   const transactions = kinds.map((type, at) => ({
-    ...{ hash: `f11e${at}`.padStart(64, '0'), source: 'A', fee: null, data: `FILE|0|name|${type}|title` }
+    hash: `f11e${at}`.padStart(64, '0'),
+    source: 'A',
+    fee: null,
+    data: `FILE|0|name|${type}|title`
   }));
   const time = 1_700_000_000 + 1_800 * height;
   await explored.store.addBlocks([{ height, time, hash: 'd'.repeat(64), transactions }]);

@@ -72,7 +72,9 @@ test('each row that a hub has is as clients in use read it: of methods, of snaps
   const reward = { round: 3, reward_type: 'oracle', block_index: 9, rewards: [{ pubkey, amount: '1.5' }] };
   await result('pushvalidatorrewards', reward);
   const round = {
-    ...{ round: 7, timestamp: 1_700_000_000, btc_block_height: 800_000 },
+    round: 7,
+    timestamp: 1_700_000_000,
+    btc_block_height: 800_000,
     pairs: [{ pair: 'BTC/USD', price: '65000.5' }]
   };
   const sig = Buffer.from(nacl.sign.detached(Buffer.from(JSON.stringify(round)), secretKey)).toString('hex');
@@ -94,9 +96,14 @@ test('each row that a hub has is as clients in use read it: of methods, of snaps
     `INSERT INTO validator_capabilities VALUES ('${pubkey}', 'price', 1, 1, 1, CURRENT_TIMESTAMP, 'passed', 800000)`
   );
   for (const [method, table] of Object.entries({
-    ...{ getvalidators: 'validators', getpricesnapshots: 'price_snapshots', getproposals: 'governance_proposals' },
-    ...{ getvotes: 'governance_votes', getattestations: 'attestations', getswaps: 'swap_records' },
-    ...{ getreorghistory: 'reorg_attestations', getvalidatorcapabilities: 'validator_capabilities' }
+    getvalidators: 'validators',
+    getpricesnapshots: 'price_snapshots',
+    getproposals: 'governance_proposals',
+    getvotes: 'governance_votes',
+    getattestations: 'attestations',
+    getswaps: 'swap_records',
+    getreorghistory: 'reorg_attestations',
+    getvalidatorcapabilities: 'validator_capabilities'
   })) {
     const rows = (await result(method, { limit: 5 })) as readonly object[];
     assert.ok(rows.length > 0, method);

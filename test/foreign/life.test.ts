@@ -63,8 +63,11 @@ async function startDevnet(): Promise<void> {
   writeFileSync(
     profile,
     JSON.stringify({
-      ...{ name: 'foreign', payloadMagic: 'FRGN', activations: { TAPROOT_ENVELOPE: 0 } },
-      ...{ gasTick: 'FUEL', gasPrice: '0.002' }
+      name: 'foreign',
+      payloadMagic: 'FRGN',
+      activations: { TAPROOT_ENVELOPE: 0 },
+      gasTick: 'FUEL',
+      gasPrice: '0.002'
     })
   );
   const args = [
@@ -106,9 +109,24 @@ function outputOf(encoding: string, scriptHex: string): string | undefined {
 /** Builds an action as clients do, checks it, signs it, and broadcasts it, in one transaction or two. @returns the id of the one that says it */
 async function send(key: Uint8Array, address: string, data: string, encoding: string): Promise<string> {
   const request = {
-    ...{ pubkey: address, data, encoding, compressedPubKey: publicKeyOf(key).toString('hex'), feePerKb: '20000' },
-    ...{ utxos: [], customOutputs: null, feeQuote: null, fee: null, dust: null, rbf: null, unconfirmed: true },
-    ...{ change: null, p2shHash: null, p2shHex: null, rawData: null, compress: null, attachPrevTx: true },
+    pubkey: address,
+    data,
+    encoding,
+    compressedPubKey: publicKeyOf(key).toString('hex'),
+    feePerKb: '20000',
+    utxos: [],
+    customOutputs: null,
+    feeQuote: null,
+    fee: null,
+    dust: null,
+    rbf: null,
+    unconfirmed: true,
+    change: null,
+    p2shHash: null,
+    p2shHex: null,
+    rawData: null,
+    compress: null,
+    attachPrevTx: true,
     options: { signerSupportsTapscript: true, signerSupportsScripts: null }
   };
   const built = await call('encoder', 'create_tx', request);
@@ -116,7 +134,9 @@ async function send(key: Uint8Array, address: string, data: string, encoding: st
   assert.deepEqual(faultsOf(built, `${fields} ${by[encoding] ?? ''}`), [], JSON.stringify(built));
   assert.equal(built['encoding'], encoding);
   const transaction = Transaction.fromPSBT(Buffer.from(String(built['psbt']), 'hex'), {
-    ...{ allowUnknownInputs: true, allowUnknownOutputs: true, disableScriptCheck: true }
+    allowUnknownInputs: true,
+    allowUnknownOutputs: true,
+    disableScriptCheck: true
   });
   const outputs = Array.from({ length: transaction.outputsLength }, (_, at) =>
     Buffer.from(transaction.getOutput(at).script!).toString('hex')

@@ -55,15 +55,34 @@ export async function startOverOthers(): Promise<Target & { readonly indexer: Da
   ];
   const indexes = await texts('action_index', 'actions ORDER BY 1 DESC');
   const subjects = {
-    ...{ address, source: address, destination: address, oracle: address, delegator: address, delegate: address },
-    ...{ token, tick: token, subtoken: token.slice(0, 1), block: await texts('block_index', 'blocks ORDER BY 1 DESC') },
-    ...{ dispenser: indexes, contract: indexes, poll: indexes, feed: indexes, status: ['open', 'valid'] },
-    ...{ recent: ['all'], name: ['hi'], tx_index: ['1', '2'] },
+    address,
+    source: address,
+    destination: address,
+    oracle: address,
+    delegator: address,
+    delegate: address,
+    token,
+    tick: token,
+    subtoken: token.slice(0, 1),
+    block: await texts('block_index', 'blocks ORDER BY 1 DESC'),
+    dispenser: indexes,
+    contract: indexes,
+    poll: indexes,
+    feed: indexes,
+    status: ['open', 'valid'],
+    recent: ['all'],
+    name: ['hi'],
+    tx_index: ['1', '2'],
     tx_hash: await texts('i.hash', 'transactions x JOIN index_transactions i ON i.id = x.tx_hash_id')
   };
   const [holder, held] = [(await texts('a.address', holding))[0], (await texts('i.tick', holding))[0]];
   const named = {
-    ...{ holders: held, token: held, search: held?.slice(0, 2), balances: holder, address: holder, staking: holder },
+    holders: held,
+    token: held,
+    search: held?.slice(0, 2),
+    balances: holder,
+    address: holder,
+    staking: holder,
     contract: (await texts('contract_index', 'contract_state'))[0],
     execution: (await texts('action_index', 'contract_executions'))[0],
     poll: (await texts('poll_index', 'poll_results WHERE poll_index IS NOT NULL AND option_index IS NOT NULL'))[0]

@@ -17,7 +17,10 @@ export async function addRareBlocks(
   const add = async (...acts: readonly (readonly [source: string, data: string, paid?: bigint])[]) => {
     height++;
     const transactions = acts.map(([source, data, paid], place) => ({
-      ...{ hash: `ab${height}${place}`.padStart(64, '0'), source, data, fee: null },
+      hash: `ab${height}${place}`.padStart(64, '0'),
+      source,
+      data,
+      fee: null,
       ...(paid === undefined ? {} : { outputs: [{ vout: 0, address: 'A', amount: paid }] })
     }));
     const time = 1_700_000_000 + 1_800 * height;

@@ -154,8 +154,11 @@ test('later states of orders and payments have frames of their own, which types 
   const { expiration, ...owed } = required.data;
   assert.match(String(expiration), /^\d+$/);
   assert.deepEqual(owed, {
-    ...{ obligation_action_index: match, order_match_action_index: match },
-    ...{ payer_address: 'B', payee_address: 'A', coin_amount: '0.4' }
+    obligation_action_index: match,
+    order_match_action_index: match,
+    payer_address: 'B',
+    payee_address: 'A',
+    coin_amount: '0.4'
   });
   const outputs = [{ vout: 0, address: 'A', amount: 4n * 10n ** 17n }];
   const dispenser = await newest('dispensers');

@@ -44,8 +44,14 @@ async function writesOf(user: string): Promise<string[]> {
 
 const startServer = async (env: Readonly<Record<string, string | number>> = {}): Promise<SyncProcess> => {
   const server = await startSyncProcess({
-    ...{ SYNC_MODE: 'server', HUB_API_HOST: '127.0.0.1', HUB_PORT: hub.port, SYNC_API_KEY: PAIR_KEY },
-    ...{ BLOCK_POLL_INTERVAL: 30, MERKLE_EPOCH_SIZE: 10, CATALOG_CACHE_MS: 100, ...env }
+    SYNC_MODE: 'server',
+    HUB_API_HOST: '127.0.0.1',
+    HUB_PORT: hub.port,
+    SYNC_API_KEY: PAIR_KEY,
+    BLOCK_POLL_INTERVAL: 30,
+    MERKLE_EPOCH_SIZE: 10,
+    CATALOG_CACHE_MS: 100,
+    ...env
   });
   await reaches(server, tip);
   return server;
@@ -135,8 +141,11 @@ function withoutKey(body: unknown): unknown {
 
 test('read-only server: REPLICA_DB_* in place of what the hub says, equal answers, and not one writing statement', async () => {
   const reader = await startServer({
-    ...{ REPLICA_DB_READONLY: 1, REPLICA_DB_HOST: '127.0.0.1', REPLICA_DB_PORT: mariadb.port },
-    ...{ REPLICA_DB_USER: 'sync_reader', REPLICA_DB_PASS: PASSWORD }
+    REPLICA_DB_READONLY: 1,
+    REPLICA_DB_HOST: '127.0.0.1',
+    REPLICA_DB_PORT: mariadb.port,
+    REPLICA_DB_USER: 'sync_reader',
+    REPLICA_DB_PASS: PASSWORD
   });
   tip = await appendBlocks(asRoot(INDEXER), 11, 'grants');
   for (const server of [origin, reader]) await reaches(server, tip);

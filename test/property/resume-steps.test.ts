@@ -119,8 +119,16 @@ test('steps lead to the point of which they were told', () => {
         tables[table]!.lastId = height;
         const watches = Object.fromEntries(tables.map((watch, at) => [`t${at}`, watch.keep(!isUncertain)]));
         const point: ResumePoint = {
-          ...{ algorithm: 3, height, blockTime: height, hashes: hashesOf(height), recent, openGroup: null, reorgs },
-          ...{ forks: [], lookupIds: { names: height }, watches }
+          algorithm: 3,
+          height,
+          blockTime: height,
+          hashes: hashesOf(height),
+          recent,
+          openGroup: null,
+          reorgs,
+          forks: [],
+          lookupIds: { names: height },
+          watches
         };
         const told = steps.tell(point, isUncertain, () => true);
         kept = structuredClone(isStep(told) ? advance(kept!, told) : told);

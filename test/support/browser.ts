@@ -6,8 +6,14 @@ import { findProgram } from '../../src/config/programs.ts';
 import { atEnd } from './cleanup.ts';
 
 const QUIET = [
-  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
-  ...['--disable-component-update', '--disable-sync', '--disable-dev-shm-usage']
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--disable-dev-shm-usage'
 ];
 
 /** The system's Chromium, headless, with a profile of its own; closed after the test file. */

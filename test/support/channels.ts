@@ -92,7 +92,8 @@ export async function serveChannels(t: TestContext, chain: MemoryChain) {
   });
   server.on('connection', (socket, raw) =>
     stream.take(socket, {
-      ...{ address: raw.url!.slice(1), payer: reads.payerOf({ raw }) },
+      address: raw.url!.slice(1),
+      payer: reads.payerOf({ raw }),
       sendBuffer: () => ({ waitingBytes: 0, takenBytes: 0 }),
       read: (question) => reads.take(chain.coin, { raw } as never, () => chain.coin.read(question))
     })

@@ -20,7 +20,11 @@ const TEXT_OF: Readonly<Record<string, string>> = {
 };
 /** Tables that show how a database came about, or that one node has for itself. */
 const HISTORY: ReadonlySet<string> = new Set([
-  ...['events', 'push_generations', 'pending_hub_pushes', 'schema_migrations', 'state_tree_roots']
+  'events',
+  'push_generations',
+  'pending_hub_pushes',
+  'schema_migrations',
+  'state_tree_roots'
 ]);
 
 type Dump = Record<string, string[]>;

@@ -58,10 +58,26 @@ export class MemoryLedger {
     const effects = new Effects(this.view);
     const id = effects.nextNumber('ticker');
     const token: Token = {
-      ...{ id, tick, owner, decimals, supply: 0n, maxSupply: 0n, maxMint: 0n, mintAddressMax: 0n, description: null },
+      id,
+      tick,
+      owner,
+      decimals,
+      supply: 0n,
+      maxSupply: 0n,
+      maxMint: 0n,
+      mintAddressMax: 0n,
+      description: null,
       locks: Object.fromEntries(LOCKS.map((lock) => [lock, false])) as Token['locks'],
-      ...{ callbackBlock: null, callbackTick: null, callbackAmount: null, allowList: null, blockList: null },
-      ...{ mintStartBlock: 0, mintStopBlock: 0, actionIndex: 0, lastActionIndex: 0, escrowActionIndex: null }
+      callbackBlock: null,
+      callbackTick: null,
+      callbackAmount: null,
+      allowList: null,
+      blockList: null,
+      mintStartBlock: 0,
+      mintStopBlock: 0,
+      actionIndex: 0,
+      lastActionIndex: 0,
+      escrowActionIndex: null
     };
     effects.setToken(token);
     effects.set('tick', String(id), tick);

@@ -54,18 +54,28 @@ export const SERVICE_ROWS: readonly ServiceRow[] = [
   {
     ...OF_RPC,
     command: 'utxo',
-    ...{ name: 'tracker', prefix: 'UTXO_TRACKER_API', keyVariable: 'UTXO_TRACKER_API_KEY', module: 'utxo-tracker' }
+    name: 'tracker',
+    prefix: 'UTXO_TRACKER_API',
+    keyVariable: 'UTXO_TRACKER_API_KEY',
+    module: 'utxo-tracker'
   },
   {
     ...OF_RPC,
     command: 'miner',
-    ...{ name: 'miner', prefix: 'REGTEST_MINER_API', keyVariable: 'MINER_API_KEY', module: 'regtest-miner' },
+    name: 'miner',
+    prefix: 'REGTEST_MINER_API',
+    keyVariable: 'MINER_API_KEY',
+    module: 'regtest-miner',
     console: '/console'
   },
   {
     command: 'explorer',
-    ...{ name: 'explorer', prefix: 'EXPLORER_API', keyVariable: 'EXPLORER_API_KEY', module: 'explorer' },
-    ...{ console: '/console', hasMethods: false }
+    name: 'explorer',
+    prefix: 'EXPLORER_API',
+    keyVariable: 'EXPLORER_API_KEY',
+    module: 'explorer',
+    console: '/console',
+    hasMethods: false
   },
   { name: 'sync', command: 'sync', prefix: 'SYNC_API', keyVariable: 'SYNC_API_KEY', console: '/', hasMethods: false }
 ];
@@ -101,8 +111,11 @@ export async function startPlatform(key = KEY): Promise<Platform> {
   for (const row of SERVICE_ROWS) ports.set(row.name, await freePort());
   const urlOf = (wanted: string) => `http://127.0.0.1:${ports.get(wanted)}`;
   const common = {
-    ...{ TRUST_PROXY: '127.0.0.1', CORS_ORIGINS: ORIGIN, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
-    ...{ CONSOLE_SERVICES: SERVICE_ROWS.map((row) => urlOf(row.name)).join(','), CONSOLE_SERVICES_KEY: key }
+    TRUST_PROXY: '127.0.0.1',
+    CORS_ORIGINS: ORIGIN,
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    CONSOLE_SERVICES: SERVICE_ROWS.map((row) => urlOf(row.name)).join(','),
+    CONSOLE_SERVICES_KEY: key
   };
   const start = async (row: ServiceRow, own: Environment): Promise<RunningService> => {
     const { name, command, prefix, keyVariable } = row;
@@ -140,8 +153,11 @@ export async function startPlatform(key = KEY): Promise<Platform> {
     encoder: { ...nodeEnv(node), ENCODER_RATE_LIMIT_RPM: '1000' }, // each call of a batch counts
     miner: nodeEnv(node),
     explorer: {
-      ...{ NETWORK: 'RLTC', ...decoder, ...indexer },
-      ...{ INDEXER_API_PORT: String(ports.get('indexer')), INDEXER_API_KEY: key }
+      NETWORK: 'RLTC',
+      ...decoder,
+      ...indexer,
+      INDEXER_API_PORT: String(ports.get('indexer')),
+      INDEXER_API_KEY: key
     },
     sync: { ...atHub, SYNC_MODE: 'server', SYNC_STATE_DIR: temporaryDirectory('state') }
   };

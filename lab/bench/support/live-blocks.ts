@@ -74,8 +74,14 @@ function inventBlock(height: number, base: number, hotAddress: number): BlockMes
   }));
   return {
     type: 'block',
-    ...{ chain: 'litecoin', network: 'regtest', dbType: 'indexer', schema_version: 7 },
-    ...{ block_index: height, block_time: 1_700_000_000 + height, ...hashes, group: { first: height, last: height } },
+    chain: 'litecoin',
+    network: 'regtest',
+    dbType: 'indexer',
+    schema_version: 7,
+    block_index: height,
+    block_time: 1_700_000_000 + height,
+    ...hashes,
+    group: { first: height, last: height },
     data,
     updated_rows: { balances }
   } as BlockMessage;

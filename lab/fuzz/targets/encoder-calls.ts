@@ -49,8 +49,11 @@ const ANSWERS: Readonly<Record<string, (params: readonly unknown[]) => unknown>>
     unspents: SCRIPTS.flatMap((script, at) =>
       (descriptors as string[]).includes(`raw(${script.toString('hex')})`)
         ? AMOUNTS.map((amount, row) => ({
-            ...{ txid: FUNDING_ID, vout: row * SCRIPTS.length + at, scriptPubKey: script.toString('hex') },
-            ...{ amount, height: 100 }
+            txid: FUNDING_ID,
+            vout: row * SCRIPTS.length + at,
+            scriptPubKey: script.toString('hex'),
+            amount,
+            height: 100
           }))
         : []
     )
@@ -73,8 +76,16 @@ const open = () => {
   const reservations = new Reservations({ ttlMs: 600_000, mostOfOne: 1_000, most: 1_000 });
   const profile = { ...DEFAULT_PROFILE, activations: { ...DEFAULT_PROFILE.activations, TAPROOT_ENVELOPE: 0 } };
   const methods = encoderMethods({
-    ...{ rpc, version: '0.0.0', isKeyed: false, network: NETWORK, profile, magic: profile.payloadMagic, reservations },
-    ...{ dustFloor: 0, mostFeeRate: 10_000_000n, policy: new NodePolicyReader(rpc, NETWORK, 10_000_000n) },
+    rpc,
+    version: '0.0.0',
+    isKeyed: false,
+    network: NETWORK,
+    profile,
+    magic: profile.payloadMagic,
+    reservations,
+    dustFloor: 0,
+    mostFeeRate: 10_000_000n,
+    policy: new NodePolicyReader(rpc, NETWORK, 10_000_000n),
     coins: new NodeCoins(rpc, { coinbaseMaturity: 100 }),
     seen: { node: { tip: null, ageMs: null, alarm: null, isFit: false }, tracker: () => undefined }
   });

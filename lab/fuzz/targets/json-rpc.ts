@@ -50,14 +50,27 @@ const open = async () => {
   const run: RunStatement = (name, ...given) =>
     runStatement(connection as unknown as Parameters<typeof runStatement>[0], name, given);
   const database: HubDatabase = {
-    ...{ isReady: () => true, probe: async () => true, circuit: () => 'closed', takesWrites: () => true },
-    ...{ read: run, readOnce: run, write: run, push: run, survey: run },
+    isReady: () => true,
+    probe: async () => true,
+    circuit: () => 'closed',
+    takesWrites: () => true,
+    read: run,
+    readOnce: run,
+    write: run,
+    push: run,
+    survey: run,
     page: async (name, ...given) => pageOfRows(await run(name, ...given))
   };
   const settings = {
-    ...{ HUB_API_KEY: undefined, HUB_SENSITIVE_READ_AUTH: false, HUB_PUSH_AUTH: true, GOV_VOTING_PERIOD: 1_000 },
-    ...{ PRICE_SOURCES: undefined, ORACLE_ROUND_INTERVAL: 600_000, ORACLE_STALENESS_THRESHOLD_S: undefined },
-    ...{ PLATFORM_PROFILE: DEFAULT_PROFILE, HUB_CAPABILITY_CONFIG: {} }
+    HUB_API_KEY: undefined,
+    HUB_SENSITIVE_READ_AUTH: false,
+    HUB_PUSH_AUTH: true,
+    GOV_VOTING_PERIOD: 1_000,
+    PRICE_SOURCES: undefined,
+    ORACLE_ROUND_INTERVAL: 600_000,
+    ORACLE_STALENESS_THRESHOLD_S: undefined,
+    PLATFORM_PROFILE: DEFAULT_PROFILE,
+    HUB_CAPABILITY_CONFIG: {}
   };
   const facts = { confirmationsOf: async () => null, hasBlock: async () => null };
   const methods = hubMethods(database, settings, { onChange: () => undefined, set: null, clockOffMs: () => 0 }, facts);

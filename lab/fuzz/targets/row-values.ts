@@ -7,18 +7,22 @@ import { hostileJson, hostileText, ODD_NUMBERS } from '../support/hostile.ts';
 import { outcome, target } from '../support/target.ts';
 
 const TYPES = [
-  ...[
-    'int(11)',
-    'bigint(20) unsigned',
-    'year(4)',
-    'decimal(40,18)',
-    'float',
-    'double',
-    'bit(5)',
-    'varbinary(20)',
-    'longblob'
-  ],
-  ...['varchar(40)', "enum('a','b')", 'json', 'date', 'time(2)', 'timestamp(6)', 'uuid']
+  'int(11)',
+  'bigint(20) unsigned',
+  'year(4)',
+  'decimal(40,18)',
+  'float',
+  'double',
+  'bit(5)',
+  'varbinary(20)',
+  'longblob',
+  'varchar(40)',
+  "enum('a','b')",
+  'json',
+  'date',
+  'time(2)',
+  'timestamp(6)',
+  'uuid'
 ];
 const CODECS = TYPES.flatMap((type) => {
   const { columns } = parseCreateTable('t', `CREATE TABLE \`t\` (\`c\` ${type})`);

@@ -20,16 +20,17 @@ const TYPED = parseCreateTable('t', 'CREATE TABLE `t` (`a` int(11) NOT NULL, `b`
 const TABLE = 'CREATE TABLE `u` (`a` int(11) DEFAULT 5) ENGINE=InnoDB';
 const SCHEMA = { chain: 'c', network: 'n', dbType: 'indexer', tables: { u: TABLE } };
 const CHECKPOINT = {
-  ...{
-    chain: 'bitcoin',
-    network: 'regtest',
-    block_index: 9,
-    block_hash: 'dd',
-    ...HASHES,
-    checkpoint_seq: 1,
-    snapshot_block: null
-  },
-  ...{ state_root: 'ee', state_root_version: 1, block_merkle_root: null, block_merkle_version: null },
+  chain: 'bitcoin',
+  network: 'regtest',
+  block_index: 9,
+  block_hash: 'dd',
+  ...HASHES,
+  checkpoint_seq: 1,
+  snapshot_block: null,
+  state_root: 'ee',
+  state_root_version: 1,
+  block_merkle_root: null,
+  block_merkle_version: null,
   validator_signatures: [{ pubkey: 'ab'.repeat(32), sig: 'cd'.repeat(64) }]
 };
 const VALIDATORS = [{ pubkey: 'ab'.repeat(32), weight: 2, source: 'a' }];

@@ -58,7 +58,8 @@ const specimens = fc.oneof(
     .tuple(hostileText, hostileText, fc.constantFrom<unknown>([], {}, null, 5, [5], [[]]))
     .map(([one, other, rows]) => ({
       ...BLOCK,
-      ...{ data: { [one]: rows, blocks: [] }, ranges: { [other]: [], [one]: { column: other, spans: [[5, 5]], rows } } }
+      data: { [one]: rows, blocks: [] },
+      ranges: { [other]: [], [one]: { column: other, spans: [[5, 5]], rows } }
     }))
 );
 const isHeight = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;

@@ -19,7 +19,11 @@ const ID: DatabaseId = { dbType: 'indexer', chain: 'bitcoin', network: 'regtest'
 const HASHES = { ledger_hash: 'aa', actions_hash: 'bb', contract_hash: null };
 const RECENT = { height: 5, hashes: HASHES, older: { spans: { sends: [[2, 3]] }, lastIdsBefore: { sends: 4 } } };
 const POINT = {
-  ...{ height: 5, blockTime: 1, hashes: HASHES, recent: [RECENT], openGroup: null },
+  height: 5,
+  blockTime: 1,
+  hashes: HASHES,
+  recent: [RECENT],
+  openGroup: null,
   lookupIds: { index_actions: 5 },
   watches: { t: { from: null, lastId: 3, shift: 6, sums: { '0': '3:99' }, pending: [[1, 2], null] } }
 };

@@ -33,15 +33,16 @@ async function forge(
 ): Promise<string> {
   const { sender } = thief;
   const order: Order & { encoding: TwoStepEncoding } = {
-    ...{
-      encoding,
-      frame: writeFrame(action),
-      magic: DEFAULT_PROFILE.payloadMagic,
-      sender,
-      outputs: [],
-      feeOutputs: []
-    },
-    ...{ changeScript: sender.script, fee: () => FEE, limitFee: () => undefined, sequence: 0xffffffff },
+    encoding,
+    frame: writeFrame(action),
+    magic: DEFAULT_PROFILE.payloadMagic,
+    sender,
+    outputs: [],
+    feeOutputs: [],
+    changeScript: sender.script,
+    fee: () => FEE,
+    limitFee: () => undefined,
+    sequence: 0xffffffff,
     dust: { ...DEVNET, floor: 0 }
   };
   const locks = orderLocks(order);

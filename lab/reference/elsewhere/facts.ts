@@ -115,19 +115,24 @@ export const NEEDED: Readonly<Record<DbType, Readonly<Record<string, string>>>> 
     blocks: 'block_index block_time ledger_hash_id actions_hash_id contract_hash_id',
     transactions: 'tx_index block_index',
     actions: 'action_index block_index tx_index action_id',
-    ...{ credits: MOVEMENT(), debits: MOVEMENT(), escrows: MOVEMENT() },
+    credits: MOVEMENT(),
+    debits: MOVEMENT(),
+    escrows: MOVEMENT(),
     balances: 'address_id tick_id amount',
     tokens: 'tick_id supply',
     mappings_actions: 'action_index type_id id',
     index_statuses: 'id status',
-    ...{ index_actions: 'id action', index_addresses: 'id address', index_tickers: 'id tick' },
+    index_actions: 'id action',
+    index_addresses: 'id address',
+    index_tickers: 'id tick',
     index_transactions: 'id hash'
   },
   decoder: {
     blocks: 'block_index block_time block_hash_id previous_block_hash_id',
     transactions: 'tx_index block_index source_id destination_id fee',
     transaction_outputs: 'tx_index destination_id amount',
-    ...{ index_addresses: 'id address', index_transactions: 'id hash' }
+    index_addresses: 'id address',
+    index_transactions: 'id hash'
   }
 };
 

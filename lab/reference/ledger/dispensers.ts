@@ -80,17 +80,21 @@ export abstract class Dispensers extends Offers {
       const left = give.isOwnership ? E18 : escrow!;
       this.hold(doing, { ...side, amount: left });
       this.dispensers.push({
-        ...{ index, source, status: 'open', give: side, getToken: want.token, getAmount: want.amount!, getAddress },
+        index,
+        source,
+        status: 'open',
+        give: side,
+        getToken: want.token,
+        getAmount: want.amount!,
+        getAddress,
         fiat: fiat === '' ? null : { code: fiat, amount: readAmount(fiatAmount, 2)! },
-        ...{
-          left,
-          refills: 0,
-          served: 0,
-          refused: 0,
-          expiration: this.expirationOf(get),
-          closesAt: null,
-          heir: source
-        },
+        left,
+        refills: 0,
+        served: 0,
+        refused: 0,
+        expiration: this.expirationOf(get),
+        closesAt: null,
+        heir: source,
         lists: [{ from: 0, allow: this.root(get('ALLOW_LIST')), block: this.root(get('BLOCK_LIST')) }]
       });
       this.note(index, 'dispenser_statuses', 'open');

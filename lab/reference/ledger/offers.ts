@@ -107,14 +107,19 @@ export abstract class Offers extends Books {
         return { token, amount: isOwnership ? E18 : amount!, isOwnership };
       };
       const trade: Trade = {
-        ...{ kind, index, source, status: 'open', give: side(give), get: side(want) },
-        ...{ giveLeft: side(give).amount, getLeft: side(want).amount, getAddress: getAddress! },
-        ...{
-          expiration: this.expirationOf(get),
-          heir: source,
-          allow: this.root(get('ALLOW_LIST')),
-          block: this.root(get('BLOCK_LIST'))
-        }
+        kind,
+        index,
+        source,
+        status: 'open',
+        give: side(give),
+        get: side(want),
+        giveLeft: side(give).amount,
+        getLeft: side(want).amount,
+        getAddress: getAddress!,
+        expiration: this.expirationOf(get),
+        heir: source,
+        allow: this.root(get('ALLOW_LIST')),
+        block: this.root(get('BLOCK_LIST'))
       };
       this.trades.push(trade);
       this.hold(doing, trade.give);
@@ -235,8 +240,14 @@ export abstract class Offers extends Books {
         taker.give.token === null ? [taker, maker, give, get] : [maker, taker, get, give];
       this.note(doing.index, 'coinpay_statuses', 'pending_coinpay');
       this.owed.push({
-        ...{ index: doing.index, status: 'pending_coinpay', payee: seller.getAddress, coins, seller, buyer },
-        ...{ sold: { ...seller.give, amount: sold }, expiration: this.time + 7_200 }
+        index: doing.index,
+        status: 'pending_coinpay',
+        payee: seller.getAddress,
+        coins,
+        seller,
+        buyer,
+        sold: { ...seller.give, amount: sold },
+        expiration: this.time + 7_200
       });
     }
     for (const trade of [maker, taker]) this.maybeComplete(doing, trade);

@@ -233,19 +233,24 @@ export abstract class Tokens extends Dispensers {
   protected newToken(tick: string, owner: string): Token {
     this.name(tick);
     const token: Token = {
-      ...{
-        tick,
-        key: tick.toLowerCase(),
-        owner,
-        decimals: 0,
-        supply: 0n,
-        maxSupply: 0n,
-        maxMint: 0n,
-        addressMax: 0n,
-        description: ''
-      },
-      ...{ callbackBlock: null, callbackTick: null, callbackAmount: null, allow: 0, block: 0 },
-      ...{ mintStart: 0, mintStop: 0, isHeld: false, locks: {} }
+      tick,
+      key: tick.toLowerCase(),
+      owner,
+      decimals: 0,
+      supply: 0n,
+      maxSupply: 0n,
+      maxMint: 0n,
+      addressMax: 0n,
+      description: '',
+      callbackBlock: null,
+      callbackTick: null,
+      callbackAmount: null,
+      allow: 0,
+      block: 0,
+      mintStart: 0,
+      mintStop: 0,
+      isHeld: false,
+      locks: {}
     };
     this.tokens.push(token);
     return token;

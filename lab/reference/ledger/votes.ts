@@ -65,10 +65,22 @@ export abstract class Votes extends Validators {
         this.move(doing, 'escrows', this.gas!, source, deposit!);
       }
       this.polls.push({
-        ...{ index, source, token: token!, end: end!, options: options.length, most: most!, weighing },
-        ...{ isSplit: tally === 'split', quorum: quorum!, minVoters: minVoters!, minBalance: minBalance! },
+        index,
+        source,
+        token: token!,
+        end: end!,
+        options: options.length,
+        most: most!,
+        weighing,
+        isSplit: tally === 'split',
+        quorum: quorum!,
+        minVoters: minVoters!,
+        minBalance: minBalance!,
         threshold: threshold! || null,
-        ...{ deposit: deposit!, isOpen: true, ballots: new Map(), block: 0 }
+        deposit: deposit!,
+        isOpen: true,
+        ballots: new Map(),
+        block: 0
       });
     }
     this.name(get('TICK'));

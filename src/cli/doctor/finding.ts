@@ -14,12 +14,18 @@ export const ok = (check: string, reason: string): Finding => ({ check, state: '
 
 /** Returns a check that does not hold. */
 export const fault = (check: string, reason: string, remedy: string | null): Finding => ({
-  ...{ check, state: 'fault', reason, remedy }
+  check,
+  state: 'fault',
+  reason,
+  remedy
 });
 
 /** Returns a check that could not be made. */
 export const unknown = (check: string, reason: string, remedy: string | null = null): Finding => ({
-  ...{ check, state: 'unknown', reason, remedy }
+  check,
+  state: 'unknown',
+  reason,
+  remedy
 });
 
 /** Returns an error as a check that does not hold, with the remedy of its code. */

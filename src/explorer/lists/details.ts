@@ -39,8 +39,19 @@ const KEYS = Array.from({ length: MAX_KEYS }, () => '?').join(', ');
 const MAX_ROWS = 1_000;
 /** They are of lists alone: texts that may be long, and what costs more than a row. */
 const LEFT_OUT = new Set([
-  ...['state', 'order_status', 'swap_status', 'escrow_remaining', 'payout_legs', 'pairs_json', 'sigs_json', 'payload'],
-  ...['encryption_key', 'encrypted_message', 'plaintext_message', 'response_payload', 'validator_signatures']
+  'state',
+  'order_status',
+  'swap_status',
+  'escrow_remaining',
+  'payout_legs',
+  'pairs_json',
+  'sigs_json',
+  'payload',
+  'encryption_key',
+  'encrypted_message',
+  'plaintext_message',
+  'response_payload',
+  'validator_signatures'
 ]);
 
 /** The method of the list that a kind of action is first looked for in. */

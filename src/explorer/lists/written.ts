@@ -31,20 +31,39 @@ export const LIST = { tag: 'Actions', database: 'indexer' } as const;
 
 /** Later blocks leave their rows as they are. Credits are not among them: what is released late counts to the action that held it. */
 const SETTLED = new Set([
-  ...['sends', 'mints', 'issues', 'destroys', 'debits', 'escrows', 'dispenses', 'addresses', 'airdrops', 'batches'],
-  ...['broadcasts', 'callbacks', 'dividends', 'dispenser_cancels', 'dispenser_closes', 'dispenser_expires'],
-  ...[
-    'dispenser_edits',
-    'fees',
-    'files',
-    'links',
-    'lists',
-    'messages',
-    'order_expires',
-    'order_edits',
-    'order_cancels'
-  ],
-  ...['coinpays', 'coinpay_expires', 'sleeps', 'swap_edits', 'swap_expires', 'swap_cancels', 'swap_matches', 'sweeps']
+  'sends',
+  'mints',
+  'issues',
+  'destroys',
+  'debits',
+  'escrows',
+  'dispenses',
+  'addresses',
+  'airdrops',
+  'batches',
+  'broadcasts',
+  'callbacks',
+  'dividends',
+  'dispenser_cancels',
+  'dispenser_closes',
+  'dispenser_expires',
+  'dispenser_edits',
+  'fees',
+  'files',
+  'links',
+  'lists',
+  'messages',
+  'order_expires',
+  'order_edits',
+  'order_cancels',
+  'coinpays',
+  'coinpay_expires',
+  'sleeps',
+  'swap_edits',
+  'swap_expires',
+  'swap_cancels',
+  'swap_matches',
+  'sweeps'
 ]);
 
 const joinsOf = (table: string) =>

@@ -187,7 +187,10 @@ function blockOf({ block_index, block_hash, timestamp, actions, transactions }: 
   const counts = Object.values((actions ?? {}) as Readonly<Record<string, string>>).map(Number);
   const count = counts.reduce((sum, each) => sum + each, 0);
   return {
-    ...{ block_index: String(block_index), block_hash: block_hash ?? null, block_time: Number(timestamp) },
-    ...{ tx_count: Number(transactions ?? 0), action_count: count }
+    block_index: String(block_index),
+    block_hash: block_hash ?? null,
+    block_time: Number(timestamp),
+    tx_count: Number(transactions ?? 0),
+    action_count: count
   };
 }

@@ -43,7 +43,12 @@ async function readBalances(read: Read, query: string, height: number): Promise<
 /** Reads the newest rows of a list, 100 at most unless it is asked for more. @throws what `read` throws */
 export async function readRows(read: Read, method: string, asked: Partial<Question>): Promise<readonly Row[]> {
   const { body } = await read({
-    ...{ method, parameters: {}, page: 1, limit: 100, order: 'desc', format: 'json' },
+    method,
+    parameters: {},
+    page: 1,
+    limit: 100,
+    order: 'desc',
+    format: 'json',
     ...asked
   });
   return (JSON.parse(body) as { data: Row[] }).data;
@@ -60,15 +65,13 @@ async function readRecord(
   query?: string
 ): Promise<object> {
   const asked: Question = {
-    ...{
-      method,
-      parameters,
-      page: 1,
-      limit: 1,
-      order: 'desc',
-      format: 'json',
-      ...(query === undefined ? {} : { query })
-    }
+    method,
+    parameters,
+    page: 1,
+    limit: 1,
+    order: 'desc',
+    format: 'json',
+    ...(query === undefined ? {} : { query })
   };
   const { runtime: _, state, ...record } = JSON.parse((await read(asked)).body) as Row & { state?: object };
   const stood = state as { give_remaining?: string; status?: string } | undefined;

@@ -21,7 +21,12 @@ const MOST_PAGES = 10;
 /** Changes of one look; the others are found again by the next one. */
 const MOST_CHANGES = 100;
 const QUESTION: Question = {
-  ...{ method: 'mempool', parameters: {}, page: 1, limit: PAGE_ROWS, order: 'asc', format: 'json' }
+  method: 'mempool',
+  parameters: {},
+  page: 1,
+  limit: PAGE_ROWS,
+  order: 'asc',
+  format: 'json'
 };
 
 /** Finds what came into a mempool and what left it, from one look to the next. */

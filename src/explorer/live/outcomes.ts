@@ -27,7 +27,11 @@ const MOST_PAGES = 10;
 
 /** Returns an action as `NEW_ACTION` tells it. */
 export const actionOf = ({ action_index, action, tx_hash, block_index, source }: Row) => ({
-  ...{ action_index, action, tx_hash: tx_hash ?? null, block_index: String(block_index), source: source ?? null },
+  action_index,
+  action,
+  tx_hash: tx_hash ?? null,
+  block_index: String(block_index),
+  source: source ?? null,
   status: null
 });
 
@@ -67,7 +71,8 @@ export async function readRequired(
     )) {
       const owed = { payer_address, payee_address, coin_amount, expiration };
       frames.push({
-        ...{ name: REQUIRED, type: REQUIRED },
+        name: REQUIRED,
+        type: REQUIRED,
         data: { obligation_action_index: index, order_match_action_index: index, ...owed }
       });
     }
@@ -79,8 +84,14 @@ async function obligationsOf({ read }: Pick<Coin, 'read'>, height: number): Prom
   const rows: Row[] = [];
   for (let page = 1; page <= MOST_PAGES; page++) {
     const question: Question = {
-      ...{ method: 'coinpay_obligations', query: String(height), type: 'block', parameters: {} },
-      ...{ page, limit: PAGE_ROWS, order: 'asc', format: 'json' }
+      method: 'coinpay_obligations',
+      query: String(height),
+      type: 'block',
+      parameters: {},
+      page,
+      limit: PAGE_ROWS,
+      order: 'asc',
+      format: 'json'
     };
     const { data } = JSON.parse((await read(question)).body) as { data: Row[] };
     rows.push(...data);

@@ -130,7 +130,9 @@ async function blockView({ name, cursor, read, linkTo }: Asked): Promise<View> {
   const height = String(block['block_index']);
   const isNewest = newest?.['block_index'] === block['block_index'];
   const { data, next } = await read('history', {
-    ...{ query: height, type: 'block', limit: 50 },
+    query: height,
+    type: 'block',
+    limit: 50,
     ...(cursor === undefined ? {} : { cursor })
   });
   const hashes = ['ledger_hash', 'actions_hash', 'contract_hash', 'state_hash'].flatMap((hash) => {

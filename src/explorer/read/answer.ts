@@ -90,8 +90,12 @@ async function readList(asked: ListRead): Promise<Reply> {
   const value = isKnown ? await readSubject(query, names, filter.takes, text, databases.network.addresses) : null;
   const { limit, page, format } = question;
   const wanted = {
-    ...{ filter, limit, cursor, value: value ?? '' },
-    ...{ offset: cursor ? 0 : (page - 1) * limit, isDescending: question.order === 'desc' }
+    filter,
+    limit,
+    cursor,
+    value: value ?? '',
+    offset: cursor ? 0 : (page - 1) * limit,
+    isDescending: question.order === 'desc'
   };
   const found = value === null ? NO_PAGE : await readRows(asked, wanted);
   const { end } = found;

@@ -163,7 +163,13 @@ async function readKind(query: Query, kind: string, index: number): Promise<Row>
 /** Fields of polls, ballots and delegations; each has only some of them. */
 const VOTE_FIELDS = [
   ...Object.keys(POLL_DETAILS).filter((name) => name !== 'status'),
-  ...['ballot', 'poll_ref', 'memo', 'delegator', 'delegate_to', 'delegation_tick', 'delegation_tick_id']
+  'ballot',
+  'poll_ref',
+  'memo',
+  'delegator',
+  'delegate_to',
+  'delegation_tick',
+  'delegation_tick_id'
 ];
 
 function voteOf(method: string, rows: readonly Row[]): Row {

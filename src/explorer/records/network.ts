@@ -18,10 +18,36 @@ const DEALT: Columns = {
 
 /** Lists whose lengths are told, by the tables that have their rows. */
 const COUNTED = [
-  ...['addresses', 'airdrops', 'batches', 'broadcasts', 'callbacks', 'coinpay_expires', 'coinpay_obligations'],
-  ...['coinpays', 'destroys', 'dispensers', 'dispenses', 'dividends', 'files', 'issues', 'links', 'lists', 'messages'],
-  ...['mints', 'order_cancels', 'order_edits', 'order_matches', 'orders', 'prices', 'sends', 'sleeps', 'swap_cancels'],
-  ...['swap_edits', 'swap_matches', 'swaps', 'sweeps']
+  'addresses',
+  'airdrops',
+  'batches',
+  'broadcasts',
+  'callbacks',
+  'coinpay_expires',
+  'coinpay_obligations',
+  'coinpays',
+  'destroys',
+  'dispensers',
+  'dispenses',
+  'dividends',
+  'files',
+  'issues',
+  'links',
+  'lists',
+  'messages',
+  'mints',
+  'order_cancels',
+  'order_edits',
+  'order_matches',
+  'orders',
+  'prices',
+  'sends',
+  'sleeps',
+  'swap_cancels',
+  'swap_edits',
+  'swap_matches',
+  'swaps',
+  'sweeps'
 ] as const;
 /** Lists that have another name than their table. */
 const OTHERS: Readonly<Record<string, readonly [method: string, table: string, key: string]>> = {

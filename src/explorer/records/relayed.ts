@@ -112,10 +112,15 @@ const attestation: RecordMethod = {
     response: LegOrNull,
     legs: Type.Array(LegSchema, { description: `the first ${MAX_ROWS}` }),
     expiry: Type.Object({
-      ...{ request_status: TextOrNull, deadline_block: TextOrNull, resolved_block: TextOrNull, expired: Type.Boolean() }
+      request_status: TextOrNull,
+      deadline_block: TextOrNull,
+      resolved_block: TextOrNull,
+      expired: Type.Boolean()
     }),
     relay: Type.Object({
-      ...{ is_relay: Type.Boolean(), origin_chain: TextOrNull, origin_action_index: TextOrNull },
+      is_relay: Type.Boolean(),
+      origin_chain: TextOrNull,
+      origin_action_index: TextOrNull,
       response_relayed: Type.Boolean()
     })
   }),
@@ -133,15 +138,24 @@ const attestation: RecordMethod = {
     const response = legs.find(({ version }) => version === ANSWERED) ?? null;
     const asked = (field: string) => request?.[field] ?? null;
     return {
-      ...{ query: name, request_id: first['request_id'], provider_id: first['provider_id'], request, response, legs },
+      query: name,
+      request_id: first['request_id'],
+      provider_id: first['provider_id'],
+      request,
+      response,
+      legs,
       callback_execute_action_index: legs.map((leg) => leg['callback_execute_action_index']).find(Boolean) ?? null,
       expiry: {
-        ...{ request_status: asked('request_status'), deadline_block: asked('deadline_block') },
-        ...{ resolved_block: asked('resolved_block'), expired: asked('request_status') === 'expired' }
+        request_status: asked('request_status'),
+        deadline_block: asked('deadline_block'),
+        resolved_block: asked('resolved_block'),
+        expired: asked('request_status') === 'expired'
       },
       relay: {
-        ...{ is_relay: asked('origin_chain') !== null, origin_chain: asked('origin_chain') },
-        ...{ origin_action_index: asked('origin_action_index'), response_relayed: response?.['origin_chain'] != null }
+        is_relay: asked('origin_chain') !== null,
+        origin_chain: asked('origin_chain'),
+        origin_action_index: asked('origin_action_index'),
+        response_relayed: response?.['origin_chain'] != null
       }
     };
   }
@@ -169,7 +183,9 @@ const anchor: RecordMethod = {
   takes: 'action index',
   schema: Type.Object({
     ...rowSchema(ANCHOR).properties,
-    ...{ validator_signatures: Anything, publisher_attestations: Anything, publisher_election: Anything },
+    validator_signatures: Anything,
+    publisher_attestations: Anything,
+    publisher_election: Anything,
     checkpoint: OrNull(Type.Object({}, { additionalProperties: true })),
     chunks: Type.Array(rowSchema(CHUNK), { description: `the first ${MAX_ROWS}` }),
     reward_attestations: Type.Array(rowSchema(REWARD), { description: `the newest ${MAX_ROWS}` })

@@ -54,7 +54,10 @@ const feed = rowOf('bet feed', 'bet_feeds', { tick_id: bigOrNull('t.tick_id'), d
 const { action_index, block_index, timestamp, tx_hash } = ACTION_COLUMNS;
 /** A change of a feed's status. */
 const CHANGE: Columns = {
-  ...{ action_index: action_index!, block_index: block_index!, timestamp: timestamp!, tx_hash: tx_hash! },
+  action_index: action_index!,
+  block_index: block_index!,
+  timestamp: timestamp!,
+  tx_hash: tx_hash!,
   status,
   synthetic: flag('a.tx_index IS NULL')
 };
@@ -78,7 +81,9 @@ export const ROW_RECORDS = {
     ...feed,
     schema: Type.Object({
       ...feed.schema.properties,
-      ...{ details_json: Type.Unknown(), outcome_labels: Type.Null(), pools: Type.Array(Type.Unknown()) },
+      details_json: Type.Unknown(),
+      outcome_labels: Type.Null(),
+      pools: Type.Array(Type.Unknown()),
       timeline: Type.Array(rowSchema(CHANGE))
     }),
     read: async (asked) => {

@@ -142,11 +142,15 @@ function statePaths(coins: ApiDeps['coins'], hubAgeS: ApiDeps['hubAgeS']): Path[
   const doc = { tag: 'State', headers: LIMIT_HEADERS, statuses: STATUSES } as const;
   return [
     {
-      ...{ path: 'ping', response: PingSchema, doc: { ...doc, summary: 'Tells whether the service answers' } },
+      path: 'ping',
+      response: PingSchema,
+      doc: { ...doc, summary: 'Tells whether the service answers' },
       answer: () => PING
     },
     {
-      ...{ path: 'status', response: StatusSchema, doc: { ...doc, summary: 'Tells how every network stands' } },
+      path: 'status',
+      response: StatusSchema,
+      doc: { ...doc, summary: 'Tells how every network stands' },
       answer: () => statusOf(coins(), hubAgeS())
     }
   ];

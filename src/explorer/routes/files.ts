@@ -45,7 +45,13 @@ async function sendFile(request: FastifyRequest, reply: FastifyReply, { coins, r
   const { coin: code, query } = request.params as { coin?: string; query: string };
   const coin = findCoin(coins(), code);
   const question: Question = {
-    ...{ method: 'file_raw', query, parameters: {}, page: 1, limit: 1, order: 'desc', format: 'json' }
+    method: 'file_raw',
+    query,
+    parameters: {},
+    page: 1,
+    limit: 1,
+    order: 'desc',
+    format: 'json'
   };
   const { body } = await reads.take(coin, request, () => coin.read(question));
   const { type, form, bytes } = JSON.parse(body) as { type: string | null; form: string; bytes: string };

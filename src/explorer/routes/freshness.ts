@@ -57,7 +57,13 @@ export function isCurrent(
   if (known === undefined || !namesEtag(known, etagOf(key, coin, mark, version), kept !== null)) return false;
   const height = coin.report()?.height ?? null;
   return tellFreshness(request, reply, {
-    ...{ key, coin, version, height, mark, isSettled: kept?.isSettled ?? false, isProvisional: false }
+    key,
+    coin,
+    version,
+    height,
+    mark,
+    isSettled: kept?.isSettled ?? false,
+    isProvisional: false
   });
 }
 

@@ -78,7 +78,9 @@ export function liveRoutes(app: FastifyInstance, deps: LiveDeps): void {
       channels.of(coin).admit(address);
       sockets.open(request, reply, (socket, connection) =>
         channels.of(coin).take(socket, {
-          ...{ address, payer: reads.payerOf(request), sendBuffer: bufferOf(socket, connection) },
+          address,
+          payer: reads.payerOf(request),
+          sendBuffer: bufferOf(socket, connection),
           read: (question) => reads.take(coin, request, () => coin.read(question))
         })
       );

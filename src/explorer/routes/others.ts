@@ -46,7 +46,13 @@ export function otherRoutes(app: FastifyInstance, { coins, reads }: Deps): void 
         const served = coinOf(request);
         const { addresses: queries } = request.body as { readonly addresses: readonly string[] };
         const question: Question = {
-          ...{ method: 'balances', queries, parameters: {}, page: 1, limit: MAX_BALANCES, order: 'asc', format: 'json' }
+          method: 'balances',
+          queries,
+          parameters: {},
+          page: 1,
+          limit: MAX_BALANCES,
+          order: 'asc',
+          format: 'json'
         };
         const { body, height } = await reads.take(served, request, () => served.read(question));
         if (height !== null) reply.header('x-block-height', height);

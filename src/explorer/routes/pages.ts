@@ -106,7 +106,8 @@ const NO_SITE: Site = { name: 'explorer', code: null, base: '' };
 
 /** @param asked the code in the path; undefined where it has none */
 const siteOf = ({ network: { name, code } }: Coin, asked: string | undefined): Site => ({
-  ...{ name, code },
+  name,
+  code,
   base: asked === undefined ? '' : `/${code}`
 });
 

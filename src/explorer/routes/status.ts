@@ -51,8 +51,13 @@ export const StatusSchema = Type.Object({
 });
 
 const UNSUPPORTED = {
-  ...{ supported: false, available: false, stale: false, last_block: null, last_block_mark: null },
-  ...{ decoder_tip: null, decoder_lag_blocks: null }
+  supported: false,
+  available: false,
+  stale: false,
+  last_block: null,
+  last_block_mark: null,
+  decoder_tip: null,
+  decoder_lag_blocks: null
 };
 
 /** Returns the state of every network by its actor's last report. @param hubAgeS since a hub answered; null: none is asked */

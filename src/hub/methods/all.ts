@@ -41,8 +41,15 @@ interface HubNews extends Pick<PriceSettings, 'onChange'>, Pick<OracleHealth, 'c
 
 /** Writes that a set of hubs does not order yet. */
 const NOT_ORDERED = [
-  ...['registervalidator', 'syncvalidators', 'rotatevalidator', 'deregistervalidator', 'requestattestation'],
-  ...['initiateswap', 'reportreorg', 'propose', 'vote']
+  'registervalidator',
+  'syncvalidators',
+  'rotatevalidator',
+  'deregistervalidator',
+  'requestattestation',
+  'initiateswap',
+  'reportreorg',
+  'propose',
+  'vote'
 ];
 
 /** The methods of a hub. @see the section "Hub (JSON-RPC 2.0 on HUB_PORT)" of the specification */

@@ -48,7 +48,8 @@ export function configMethods(
         ),
         min_seq: Type.Optional(
           Type.Integer({
-            ...{ minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+            minimum: 0,
+            maximum: Number.MAX_SAFE_INTEGER,
             description: 'waits up to 4 seconds until this write is in the answer, whichever hub of a set took it'
           })
         )

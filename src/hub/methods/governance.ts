@@ -68,8 +68,13 @@ export function governanceMethods(
       async run({ parameter, current_value = null, proposed_value, rationale = null }) {
         checkTexts({ current_value, proposed_value, rationale });
         const proposal = {
-          ...{ parameter, current_value, proposed_value, rationale },
-          ...{ at: Date.now(), votingPeriodMs, setting: numbers.get(parameter.toUpperCase())?.toString() ?? null }
+          parameter,
+          current_value,
+          proposed_value,
+          rationale,
+          at: Date.now(),
+          votingPeriodMs,
+          setting: numbers.get(parameter.toUpperCase())?.toString() ?? null
         };
         const { proposal_id, status, voting_end, activation_block } = await database.write('insertProposal', proposal);
         return { proposal_id, parameter, status, voting_end: timeText(voting_end), activation_block };
@@ -116,8 +121,13 @@ export function governanceMethods(
       }),
       result: Type.Array(
         Type.Object({
-          ...{ id: CountSchema, proposal_id: ProposalId, voter_pubkey: Type.String(), vote: VoteWord },
-          ...{ signature: Nullable(Type.String()), vote_seq: CountSchema, created_at: TimeSchema }
+          id: CountSchema,
+          proposal_id: ProposalId,
+          voter_pubkey: Type.String(),
+          vote: VoteWord,
+          signature: Nullable(Type.String()),
+          vote_seq: CountSchema,
+          created_at: TimeSchema
         })
       ),
       write: false,
@@ -136,7 +146,10 @@ function withTimes({ voting_start, voting_end, decided_at, ...proposal }: Propos
   const decided = decided_at === null ? null : timeText(decided_at);
   return {
     ...proposal,
-    ...{ created_at: timeText(voting_start), voting_start: timeText(voting_start), voting_end: timeText(voting_end) },
-    ...{ decided_at: decided, applied_at: proposal.status === 'passed' ? decided : null }
+    created_at: timeText(voting_start),
+    voting_start: timeText(voting_start),
+    voting_end: timeText(voting_end),
+    decided_at: decided,
+    applied_at: proposal.status === 'passed' ? decided : null
   };
 }

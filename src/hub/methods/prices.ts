@@ -121,7 +121,9 @@ export function priceMethods(
       result: Type.Union([
         Type.Array(SnapshotSchema),
         Type.Object({
-          ...{ snapshots: Type.Array(SnapshotSchema), watermark: CountSchema, oracleMaxPriceAgeSeconds: CountSchema }
+          snapshots: Type.Array(SnapshotSchema),
+          watermark: CountSchema,
+          oracleMaxPriceAgeSeconds: CountSchema
         })
       ]),
       write: false,
@@ -177,8 +179,17 @@ export function priceMethods(
         checkTexts({ tick, memo });
         const { block_time, action_index, push_generation } = rest;
         const price = {
-          ...{ source_chain: ticker(source_chain), source_address, coin: ticker(coin), tick, fiat, value, fee, memo },
-          ...{ block_time, action_index, push_generation }
+          source_chain: ticker(source_chain),
+          source_address,
+          coin: ticker(coin),
+          tick,
+          fiat,
+          value,
+          fee,
+          memo,
+          block_time,
+          action_index,
+          push_generation
         };
         return tell(await database.push('insertOraclePrice', price, isTrusted(caller)));
       }
@@ -193,7 +204,8 @@ export function priceMethods(
           retraction_generation: Type.Optional(
             Nullable(
               Type.Integer({
-                ...{ minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+                minimum: 0,
+                maximum: Number.MAX_SAFE_INTEGER,
                 description: 'what this generation and later ones told stays'
               })
             )

@@ -40,7 +40,10 @@ const ValidatorSchema = Type.Object({
   updated_at: TimeSchema
 });
 const RewardSchema = Type.Object({
-  ...{ round_number: CountSchema, reward_type: Type.String(), amount: Type.String(), block_index: CountSchema },
+  round_number: CountSchema,
+  reward_type: Type.String(),
+  amount: Type.String(),
+  block_index: CountSchema,
   trusted: Type.Boolean({ description: 'whether a caller with the key, or on the machine of the hub, told it' })
 });
 const CapabilitySchema = Type.Object({
@@ -127,7 +130,8 @@ export function validatorMethods(
       errors: DATABASE_ERRORS,
       run: async ({ signing_pubkey: pubkey, capability, limit = DEFAULT_LIMIT }) =>
         await database.read('selectCapabilities', {
-          ...{ pubkey: pubkey?.toLowerCase() ?? null, capability: capability ?? null },
+          pubkey: pubkey?.toLowerCase() ?? null,
+          capability: capability ?? null,
           most: limit
         })
     }),

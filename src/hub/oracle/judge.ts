@@ -127,7 +127,10 @@ export function judgeRound(
     const price = boundPrice(median, before, sources === 1 && configured > 1, now);
     const times = found.flatMap(({ at }) => at ?? []);
     return {
-      ...{ pair, price: formatPrice(price), sources, deviation: widestDeviation(said, price) },
+      pair,
+      price: formatPrice(price),
+      sources,
+      deviation: widestDeviation(said, price),
       bounded: price !== median,
       oldestAt: times.length === 0 ? null : Math.floor(Math.min(...times) / 1_000)
     };

@@ -58,8 +58,10 @@ export async function upsertTip(connection: Connection, tip: ChainTip, trusted: 
   if (!trusted && known.some(({ fresh }) => fresh)) return 'a trusted indexer told of this network within a day';
   if (known.length === 0 && !trusted) await makeRoom(connection);
   await connection.query(`DELETE FROM chain_tips WHERE ${isOf} AND NOT (coin = ? AND network = ?)`, [
-    ...[coin, network],
-    ...[coin, network]
+    coin,
+    network,
+    coin,
+    network
   ]);
   await connection.query(
     `INSERT INTO chain_tips (coin, network, block_height, block_time, trusted, updated_at) VALUES (?, NOW())

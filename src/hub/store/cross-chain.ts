@@ -56,7 +56,8 @@ export const selectAttestations = (
   { status, limit }: { readonly status: string | null; readonly limit: number }
 ): Promise<Attestation[]> =>
   rows<Attestation>(connection, `${ATTESTATION} WHERE ? IS NULL OR status = ? ORDER BY id DESC LIMIT ?`, [
-    ...[status, status],
+    status,
+    status,
     limit
   ]);
 
@@ -94,7 +95,8 @@ export async function selectSwap(
   actionIndex: number
 ): Promise<Swap | undefined> {
   const found = await rows<Swap>(connection, `${SWAP} WHERE source_chain = ? AND source_action_index = ?`, [
-    ...[chain, actionIndex]
+    chain,
+    actionIndex
   ]);
   return found[0];
 }

@@ -65,8 +65,11 @@ interface OpenHubDatabase extends HubDatabase {
 export const STATEMENTS_AT_ONCE = 4;
 /** Time limits of calls, each with the wait for a connection. Services give a hub five seconds for their reads and writes. */
 export const CALL_LIMITS_MS = {
-  ...{ read: 4_000, readOnce: 4_000, write: 4_000 },
-  ...{ push: 30_000, survey: 30_000 }
+  read: 4_000,
+  readOnce: 4_000,
+  write: 4_000,
+  push: 30_000,
+  survey: 30_000
 } as const;
 const READERS = 6;
 /** Connections for writers: one that waits for another writer takes no reader's place. */

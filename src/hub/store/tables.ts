@@ -240,18 +240,22 @@ const MIGRATIONS: readonly Migration[] = [
     ]
   },
   {
-    ...{ table: 'price_snapshots', column: 'bounded' },
+    table: 'price_snapshots',
+    column: 'bounded',
     changes: [
       `ALTER TABLE price_snapshots ADD COLUMN bounded BOOLEAN NOT NULL DEFAULT 0 AFTER deviation,
          ADD COLUMN oldest_at BIGINT UNSIGNED NULL AFTER bounded`
     ]
   },
   ...['oracle_prices', 'validator_rewards', 'chain_tips'].map((table) => ({
-    ...{ table, column: 'trusted', changes: [`ALTER TABLE ${table} ${TRUSTED}`] }
+    table,
+    column: 'trusted',
+    changes: [`ALTER TABLE ${table} ${TRUSTED}`]
   })),
   {
     // Removals of before, and those that a hub of an older version still writes, are kept as those by trusted callers.
-    ...{ table: 'price_removals', column: 'trusted' },
+    table: 'price_removals',
+    column: 'trusted',
     changes: [
       `ALTER TABLE price_removals ADD COLUMN trusted BOOLEAN NOT NULL DEFAULT 1 AFTER retraction_generation,
          ADD KEY price_removals_trusted (trusted, id)`,
@@ -263,14 +267,18 @@ const MIGRATIONS: readonly Migration[] = [
     ]
   },
   {
-    ...{ table: 'attestations', column: 'status', type: "'unverified'" },
+    table: 'attestations',
+    column: 'status',
+    type: "'unverified'",
     changes: [
       `ALTER TABLE attestations MODIFY confirmations INT UNSIGNED NULL,
          MODIFY status ENUM('pending', 'attested', 'rejected', 'expired', 'unverified') NOT NULL`
     ]
   },
   {
-    ...{ table: 'reorg_attestations', column: 'status', type: "'unverified'" },
+    table: 'reorg_attestations',
+    column: 'status',
+    type: "'unverified'",
     changes: [
       `ALTER TABLE reorg_attestations
          MODIFY status ENUM('reported', 'confirmed', 'rejected', 'expired', 'unverified') NOT NULL`
@@ -278,7 +286,8 @@ const MIGRATIONS: readonly Migration[] = [
   },
   {
     // A row for each ping before: an installation keeps its newest one. Another hub may still add rows of the older form.
-    ...{ table: 'telemetry_pings', column: 'last_seen' },
+    table: 'telemetry_pings',
+    column: 'last_seen',
     changes: [
       `ALTER TABLE telemetry_pings ADD COLUMN IF NOT EXISTS first_seen TIMESTAMP NULL,
          ADD COLUMN IF NOT EXISTS pings INT UNSIGNED NOT NULL DEFAULT 1`,
@@ -297,18 +306,21 @@ const MIGRATIONS: readonly Migration[] = [
     ]
   },
   {
-    ...{ table: 'price_snapshots', column: 'price_snapshots_carried' },
+    table: 'price_snapshots',
+    column: 'price_snapshots_carried',
     changes: [
       `ALTER TABLE price_snapshots DROP KEY IF EXISTS price_snapshots_time, DROP KEY IF EXISTS price_snapshots_pair,
          ${added(ROUND_KEYS)}`
     ]
   },
   {
-    ...{ table: 'oracle_prices', column: 'oracle_prices_trusted' },
+    table: 'oracle_prices',
+    column: 'oracle_prices_trusted',
     changes: [`ALTER TABLE oracle_prices ${added(FEED_KEYS)}`]
   },
   {
-    ...{ table: 'validator_rewards', column: 'validator_rewards_trusted' },
+    table: 'validator_rewards',
+    column: 'validator_rewards_trusted',
     changes: ['ALTER TABLE validator_rewards ADD KEY validator_rewards_trusted (trusted)']
   }
 ];

@@ -57,8 +57,11 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamDeps> = async (app, d
   const sockets = acceptWebSockets(app);
   app.addHook('preClose', async () => stream.close());
   const limit = createLimit(app, {
-    ...{ name: 'hub-db', max: requestsPerMinute, windowMs: 60_000 },
-    ...{ addressOf, authenticator }
+    name: 'hub-db',
+    max: requestsPerMinute,
+    windowMs: 60_000,
+    addressOf,
+    authenticator
   });
   limit.guard(app);
 

@@ -60,8 +60,13 @@ const CensusSchema = Type.Object({
       description: 'installations that were heard of; absent where fewer than five addresses told of them'
     })
   ),
-  ...{ byVersion: Counted, byOs: Counted, byCountry: Counted, byArch: Counted, byDocker: Counted },
-  ...{ modules: Counted, chains: Counted },
+  byVersion: Counted,
+  byOs: Counted,
+  byCountry: Counted,
+  byArch: Counted,
+  byDocker: Counted,
+  modules: Counted,
+  chains: Counted,
   chainModules: Type.Optional(
     Type.Array(
       Type.Object({ coin: Type.String(), network: Type.String(), module: Type.String(), count: Type.Integer() })
@@ -133,7 +138,8 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
     '/telemetry/operators',
     {
       config: {
-        ...{ open: true, isFree: true },
+        open: true,
+        isFree: true,
         doc: {
           tag,
           summary: 'Each installation, those heard of first last; needs TELEMETRY_ADMIN_KEY',

@@ -29,8 +29,33 @@ import { VOTE } from './votes/vote.ts';
 /** Handlers of actions, by name. */
 export const HANDLERS: ReadonlyMap<string, Handler> = new Map(
   [
-    ...[ADDRESS, AIRDROP, ATTEST, BATCH, BROADCAST, CALLBACK, COLLECT, DELEGATE, DESTROY, DISPENSER, DIVIDEND],
-    ...[FILE, ISSUE, LINK, LIST, MESSAGE, MINT, ORDER, PRICE, SEND, SLASH, SLEEP, STAKE, SWAP, SWEEP, UNSTAKE, VOTE]
+    ADDRESS,
+    AIRDROP,
+    ATTEST,
+    BATCH,
+    BROADCAST,
+    CALLBACK,
+    COLLECT,
+    DELEGATE,
+    DESTROY,
+    DISPENSER,
+    DIVIDEND,
+    FILE,
+    ISSUE,
+    LINK,
+    LIST,
+    MESSAGE,
+    MINT,
+    ORDER,
+    PRICE,
+    SEND,
+    SLASH,
+    SLEEP,
+    STAKE,
+    SWAP,
+    SWEEP,
+    UNSTAKE,
+    VOTE
   ].map((handler) => [handler.name, handler])
 );
 

@@ -13,8 +13,13 @@ export const BlockHashesSchema = Type.Object({
   block_index: Type.Integer(),
   block_time: IntegerOrNull,
   block_hash: OrNull(Type.String(), { description: 'hash that the chain gives the block' }),
-  ...{ ledger_hash: HashOrNull, actions_hash: HashOrNull, contract_hash: HashOrNull },
-  ...{ balances_root: HashOrNull, stakes_root: HashOrNull, state_root: HashOrNull, block_merkle_root: HashOrNull },
+  ledger_hash: HashOrNull,
+  actions_hash: HashOrNull,
+  contract_hash: HashOrNull,
+  balances_root: HashOrNull,
+  stakes_root: HashOrNull,
+  state_root: HashOrNull,
+  block_merkle_root: HashOrNull,
   state_root_version: OrNull(Type.Integer(), { description: 'null: no validator signs roots' }),
   block_merkle_version: IntegerOrNull
 });

@@ -57,8 +57,14 @@ const QuoteSchema = Type.Object({
   gasCost: Type.Integer(),
   ...Type.Partial(
     Type.Object({
-      ...{ expectedNative: Dec8, minAcceptable: Dec8, maxAcceptable: Dec8, requiredFeeNative: Dec8 },
-      ...{ requiredFeeSats: Type.Integer(), xchainUsdPrice: Dec8, coinUsdPrice: Dec8, oracleRound: Type.Integer() }
+      expectedNative: Dec8,
+      minAcceptable: Dec8,
+      maxAcceptable: Dec8,
+      requiredFeeNative: Dec8,
+      requiredFeeSats: Type.Integer(),
+      xchainUsdPrice: Dec8,
+      coinUsdPrice: Dec8,
+      oracleRound: Type.Integer()
     })
   ).properties
 });
@@ -88,8 +94,11 @@ const ScheduleSchema = Type.Object({
   gasTick: Type.String(),
   gasPrice: OrNull(Type.String({ description: 'price of one gas in the gas token' })),
   gasSchedule: OrNull(ByName(Type.Integer())),
-  ...{ toleranceMin: Type.String(), toleranceMax: Type.String(), maxPriceAgeSeconds: Type.Integer() },
-  ...{ blockIndex: IntOrNull, blockTime: IntOrNull },
+  toleranceMin: Type.String(),
+  toleranceMax: Type.String(),
+  maxPriceAgeSeconds: Type.Integer(),
+  blockIndex: IntOrNull,
+  blockTime: IntOrNull,
   prices: Type.Object({
     available: Type.Boolean(),
     ...Type.Partial(Type.Object({ error: Type.String(), xchainUsd: Dec8, coinUsd: Dec8, oracleRound: Type.Integer() }))
@@ -122,7 +131,9 @@ export function feeMethods({ profile, network, tryAction }: FeeMethodDeps): Read
       ? { available: false, error: prices }
       : {
           available: true,
-          ...{ xchainUsd: dec8(prices.gasToken), coinUsd: dec8(prices.coin), oracleRound: prices.round }
+          xchainUsd: dec8(prices.gasToken),
+          coinUsd: dec8(prices.coin),
+          oracleRound: prices.round
         };
 
   /**
@@ -147,14 +158,20 @@ export function feeMethods({ profile, network, tryAction }: FeeMethodDeps): Read
     const gasCost = isCharged ? trial.gas : gasOf(profile, action, subject);
     const amount = isCharged ? amountOf(trial.fee) : feeOf(gasCost, { price: gasPrice });
     const verdict: Static<typeof PreflightVerdict> = {
-      ...{ action, coin, supported: isKnown, guardInert: false, guardInertReason: null, denied: false },
+      action,
+      coin,
+      supported: isKnown,
+      guardInert: false,
+      guardInertReason: null,
+      denied: false,
       valid: isTried && trial ? refused === undefined : null,
       ...(isTried && trial ? { status: refused?.status ?? 'valid' } : {}),
       error: isKnown ? null : `this indexer does not carry out ${action}`,
       feeExempt: gasCost === 0,
       ...(trial ? { busy: false, retryable: false } : { busy: true, retryable: true, retryAfterMs: RETRY_AFTER_MS }),
       xchainFee: isKnown ? dec8(amount) : null,
-      ...{ blockIndex: trial?.blockIndex ?? null, blockTime: trial?.blockTime ?? null },
+      blockIndex: trial?.blockIndex ?? null,
+      blockTime: trial?.blockTime ?? null,
       ...(action === COINPAY ? { note: 'what a COINPAY does is decided by the outputs of its transaction' } : {})
     };
     return { verdict, trial, isTried, gasCost, amount };
@@ -170,11 +187,18 @@ export function feeMethods({ profile, network, tryAction }: FeeMethodDeps): Read
         const trial = await tryAction(NOTHING);
         const isCosting = costsGas(profile);
         return {
-          ...{ coin, network: network.network, nativeFeeEnabled: feeDestination !== null && isCosting, feeDestination },
-          ...{ gasTick, gasPrice: isCosting ? gasPrice : null },
+          coin,
+          network: network.network,
+          nativeFeeEnabled: feeDestination !== null && isCosting,
+          feeDestination,
+          gasTick,
+          gasPrice: isCosting ? gasPrice : null,
           gasSchedule: isCosting ? Object.fromEntries(GAS_ITEMS.map((item) => [item, gas[item]])) : null,
-          ...{ ...TOLERANCE, maxPriceAgeSeconds: OLDEST_PRICE_S },
-          ...{ blockIndex: trial.blockIndex, blockTime: trial.blockTime, prices: pricesOf(trial) },
+          ...TOLERANCE,
+          maxPriceAgeSeconds: OLDEST_PRICE_S,
+          blockIndex: trial.blockIndex,
+          blockTime: trial.blockTime,
+          prices: pricesOf(trial),
           priceSource: { hubDb: false, database: null }
         };
       }
@@ -195,12 +219,19 @@ export function feeMethods({ profile, network, tryAction }: FeeMethodDeps): Read
           ...(typeof prices === 'string' && amount > 0n && feeDestination !== null
             ? { error: verdict.error ?? prices }
             : {}),
-          ...{ feeDestination, ...TOLERANCE, validated: isTried && trial !== null, staticQuote: !isTried, gasCost },
+          feeDestination,
+          ...TOLERANCE,
+          validated: isTried && trial !== null,
+          staticQuote: !isTried,
+          gasCost,
           ...(quoted && {
-            ...{ expectedNative: dec8(quoted.expected), minAcceptable: dec8(quoted.least) },
+            expectedNative: dec8(quoted.expected),
+            minAcceptable: dec8(quoted.least),
             maxAcceptable: dec8((quoted.expected * MOST_TENTHS) / 10n),
-            ...{ requiredFeeNative: dec8(quoted.expected), requiredFeeSats: Number(quoted.expected / SATOSHI) },
-            ...{ xchainUsdPrice: dec8(quoted.prices.gasToken), coinUsdPrice: dec8(quoted.prices.coin) },
+            requiredFeeNative: dec8(quoted.expected),
+            requiredFeeSats: Number(quoted.expected / SATOSHI),
+            xchainUsdPrice: dec8(quoted.prices.gasToken),
+            coinUsdPrice: dec8(quoted.prices.coin),
             oracleRound: quoted.prices.round
           })
         };
@@ -219,11 +250,15 @@ export function feeMethods({ profile, network, tryAction }: FeeMethodDeps): Read
         const balance = isTried && trial ? amountOf(trial.gasBalance) : null;
         return {
           ...verdict,
-          ...{ feeMode, feeTick: feeMode === 'native' ? coin : gasTick },
+          feeMode,
+          feeTick: feeMode === 'native' ? coin : gasTick,
           feeTokenBalance: balance === null ? null : dec8(balance),
           feeAffordable: feeMode === 'native' || balance === null ? null : balance >= amount,
           subCommands: (trial?.commands.slice(1) ?? []).map(({ action, status }, position) => ({
-            ...{ position, action, status, refused: status === 'valid' ? null : status }
+            position,
+            action,
+            status,
+            refused: status === 'valid' ? null : status
           })),
           oracleFeesOwed: {}
         };
@@ -233,21 +268,27 @@ export function feeMethods({ profile, network, tryAction }: FeeMethodDeps): Read
       summary: 'Fee that a dispenser owes the oracle of its price',
       params: FEE_QUESTIONS.oraclefeequote,
       result: Type.Object({
-        ...{
-          valid: Type.Boolean(),
-          error: Type.Optional(Type.String()),
-          oracleAddress: Type.String(),
-          blockTime: IntOrNull
-        },
-        ...{ requiredFeeNative: Dec8, requiredFeeSats: Type.Integer(), belowDust: Type.Boolean(), note: Type.String() }
+        valid: Type.Boolean(),
+        error: Type.Optional(Type.String()),
+        oracleAddress: Type.String(),
+        blockTime: IntOrNull,
+        requiredFeeNative: Dec8,
+        requiredFeeSats: Type.Integer(),
+        belowDust: Type.Boolean(),
+        note: Type.String()
       }),
       write: false,
       errors: ERRORS,
       async run({ oracleAddress, blockTime }) {
         const time = blockTime ?? (await tryAction(NOTHING)).blockTime;
         return {
-          ...{ valid: false, error: 'ORACLE_ADDRESS (no effective oracle price)', oracleAddress, blockTime: time },
-          ...{ requiredFeeNative: dec8(0n), requiredFeeSats: 0, belowDust: true },
+          valid: false,
+          error: 'ORACLE_ADDRESS (no effective oracle price)',
+          oracleAddress,
+          blockTime: time,
+          requiredFeeNative: dec8(0n),
+          requiredFeeSats: 0,
+          belowDust: true,
           note: 'this ledger takes no dispensers that cost what an oracle says'
         };
       }

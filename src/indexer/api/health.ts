@@ -101,8 +101,12 @@ export function healthOf({ report, crash }: IndexerView, now = monotonicMs()): S
 export function latestBlockOf(view: IndexerView): Static<typeof LatestBlockSchema> {
   const { lastIndexedBlock, inFlightBlock, decoderBlock, lag, synced } = healthOf(view);
   return {
-    ...{ block_index: lastIndexedBlock, decoder_block_index: decoderBlock, decoder_block: decoderBlock },
-    ...{ lag, in_flight_block: inFlightBlock, is_synced: synced }
+    block_index: lastIndexedBlock,
+    decoder_block_index: decoderBlock,
+    decoder_block: decoderBlock,
+    lag,
+    in_flight_block: inFlightBlock,
+    is_synced: synced
   };
 }
 

@@ -59,7 +59,8 @@ export function indexerMethods(deps: IndexerMethodDeps): Readonly<Record<string,
       errors: ['RECORD_UNKNOWN', 'DATABASE_UNAVAILABLE', 'ACTOR_TIMEOUT'],
       write: false,
       run: async ({ block_index = null }) => ({
-        ...{ coin: network.ticker, network: network.network },
+        coin: network.ticker,
+        network: network.network,
         ...(await findHashes(block_index))
       })
     }),

@@ -61,8 +61,14 @@ function writeOutcome(poll: Poll, tally: Tally, step: Step): void {
   const failReason = tally.isQuorum ? 'min_voters' : tally.hasVoters ? 'quorum' : 'both';
   for (const [option_index, { weight, voters }] of tally.options.entries()) {
     ledger.record('poll_results', {
-      ...{ action_index: action.index, block_index: height, poll_index: poll.index, option_index },
-      ...{ total_weight: formatAmount(weight), voter_count: voters, resolved_block: height, status_id: VALID }
+      action_index: action.index,
+      block_index: height,
+      poll_index: poll.index,
+      option_index,
+      total_weight: formatAmount(weight),
+      voter_count: voters,
+      resolved_block: height,
+      status_id: VALID
     });
   }
   ledger.change('polls', poll.index, {

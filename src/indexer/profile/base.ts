@@ -7,7 +7,13 @@ const RULES_VERSION = 1;
 
 /** Parts of a profile that the ledger does not depend on, or that the rest of this file reads. */
 const APART: ReadonlySet<string> = new Set([
-  ...['name', 'payloadMagic', 'gas', 'gasPrice', 'roles', 'stakeDelays', 'activations']
+  'name',
+  'payloadMagic',
+  'gas',
+  'gasPrice',
+  'roles',
+  'stakeDelays',
+  'activations'
 ]);
 
 /** Returns the base of a network's ledger under a profile. @param domain  COMMITMENT_DOMAIN */

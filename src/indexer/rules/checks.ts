@@ -51,7 +51,10 @@ export function mostItems(units: number, { ledger, limits }: Pick<Step, 'ledger'
  * only; one at a ballot reads it and a balance.
  */
 export const LOOKS_OF_UNIT: Readonly<Record<Looked, number>> = {
-  ...{ recipients: 10, offers: 2, ballots: 0.5, earlyBallots: 0.5 }
+  recipients: 10,
+  offers: 2,
+  ballots: 0.5,
+  earlyBallots: 0.5
 };
 
 /**

@@ -155,7 +155,14 @@ function encoderOf(table: string, column: ColumnDefinition, tableCharset: string
   const [least, highest] = isNumber ? rangeOf(word, charset === 'unsigned') : [0, lengthOf(word, size)];
   const absent = byDefault !== null || nullable ? byDefault : isNumber ? 0 : '';
   return {
-    ...{ table, name, isAuto: extra === 'auto', nullable, absent, lookup, isNumber, least },
+    table,
+    name,
+    isAuto: extra === 'auto',
+    nullable,
+    absent,
+    lookup,
+    isNumber,
+    least,
     limit: lookup ? (LONGEST[lookup] ?? Number.MAX_SAFE_INTEGER) : highest,
     foreign: isNumber ? null : (FOREIGN[charset] ?? null),
     bytes: TEXT_BYTES[word] ?? Number.MAX_SAFE_INTEGER

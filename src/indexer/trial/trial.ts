@@ -106,7 +106,9 @@ export async function tryAction(
     const tried = question.source === null ? NOTHING : await run.all(unitOf(question.source, question, rules));
     const priced = rounds ?? (await readRounds(connection));
     return {
-      ...{ blockIndex: tip ? Number(tip.height) : null, blockTime: tip ? Number(tip.time) : null, ...tried },
+      blockIndex: tip ? Number(tip.height) : null,
+      blockTime: tip ? Number(tip.time) : null,
+      ...tried,
       gasBalance: question.source === null ? '0' : await run.balance(rules.gasTick, question.source),
       prices: coinPrices(priced, { rules, at: rounds ? times.time - PRICE_SETTLEMENT_S : times.time })
     };

@@ -18,8 +18,14 @@ const TOKEN =
 
 /** Character for each letter behind a backslash; before a wildcard of LIKE the backslash stays. */
 const UNESCAPED: Readonly<Record<string, string>> = {
-  ...{ '0': '\0', n: '\n', r: '\r', t: '\t', b: '\b', Z: '\x1a' },
-  ...{ '%': '\\%', _: '\\_' }
+  '0': '\0',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  b: '\b',
+  Z: '\x1a',
+  '%': '\\%',
+  _: '\\_'
 };
 
 /** The text that a quoted SQL literal's inside stands for. */

@@ -13,8 +13,16 @@ const REQUEST_HEADERS = [
   'X-API-Key'
 ];
 const RESPONSE_HEADERS = [
-  ...['Accept-Ranges', 'Content-Range', 'ETag', 'Link', 'RateLimit', 'RateLimit-Policy', 'Retry-After'],
-  ...['X-Lag-Blocks', 'X-Stopped-Seconds', 'X-XChain-Stored-Form']
+  'Accept-Ranges',
+  'Content-Range',
+  'ETag',
+  'Link',
+  'RateLimit',
+  'RateLimit-Policy',
+  'Retry-After',
+  'X-Lag-Blocks',
+  'X-Stopped-Seconds',
+  'X-XChain-Stored-Form'
 ];
 
 /**

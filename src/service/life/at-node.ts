@@ -47,7 +47,10 @@ export async function startAtNode({
   const stopping = new AbortController();
   let working: Promise<void> | undefined;
   const opened = await openService({
-    ...{ service, config, log, place },
+    service,
+    config,
+    log,
+    place,
     metrics: createMetrics({
       service: service.name,
       actors: () => [],

@@ -122,7 +122,11 @@ export async function openSupervised<Report, Asks extends Protocol>(
     actors: () => supervisor?.list().map((actor) => ({ actor, report: reportNow(actor.id) })) ?? []
   });
   return await openService({
-    ...{ service: service.service, config, log, place, metrics },
+    service: service.service,
+    config,
+    log,
+    place,
+    metrics,
     open: (base, fail) => {
       const actors: LoopSupervisor<Report, Asks> = new Supervisor<
         Asks,
@@ -130,7 +134,10 @@ export async function openSupervised<Report, Asks extends Protocol>(
         { report: Report },
         ActorId
       >({
-        ...{ log, handlers: {}, onFatal: fail, ...base.observers },
+        log,
+        handlers: {},
+        onFatal: fail,
+        ...base.observers,
         listeners: { report: (report: Report, id: ActorId) => keepReport(report, id) }
       });
       supervisor = actors;
@@ -154,7 +161,10 @@ export async function openSupervised<Report, Asks extends Protocol>(
       };
       const app = createApp({
         ...base,
-        ...{ log, viewOf, supervisor: actors, serves },
+        log,
+        viewOf,
+        supervisor: actors,
+        serves,
         actors: {
           list: () => actors.list(),
           timeline: actors.timeline,

@@ -106,8 +106,11 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
   });
   const writeTurns = new Turns({ atOnce: WRITES_AT_ONCE });
   const limit = createLimit(app, {
-    ...{ name: 'rpc', max: rpc.requestsPerMinute, windowMs: 60_000 },
-    ...{ addressOf, authenticator }
+    name: 'rpc',
+    max: rpc.requestsPerMinute,
+    windowMs: 60_000,
+    addressOf,
+    authenticator
   });
 
   const documentLimit = limitDocuments(app, addressOf);
@@ -135,7 +138,9 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
         countWrongKey(request.raw);
         return hasKey(request);
       },
-      ...{ isLocal, charge, aside },
+      isLocal,
+      charge,
+      aside,
       audit: (operation, outcome) =>
         audit.add({ at: new Date().toISOString(), from: address, operation, target: null, reason: null, outcome })
     });

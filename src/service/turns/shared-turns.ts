@@ -39,7 +39,10 @@ export class SharedTurns<T> {
    */
   async take(asker: Asker, question: string, work: () => Promise<T>, isLasting = false): Promise<T> {
     const shared = this.#shared.get(question) ?? {
-      ...{ answer: Promise.withResolvers(), places: new Map(), waits: 0, hasBegun: false }
+      answer: Promise.withResolvers(),
+      places: new Map(),
+      waits: 0,
+      hasBegun: false
     };
     this.#shared.set(question, shared);
     const forget = () => this.#shared.get(question) === shared && this.#shared.delete(question);

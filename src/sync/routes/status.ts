@@ -82,7 +82,10 @@ function identify(id: DatabaseId, challenge: string, { directory, sourceKey }: S
 function subscribersOf(id: DatabaseId, { config, fanOut }: StatusDeps): Pick<DatabaseStatus, 'subscribers'> {
   if (config.SYNC_MODE !== 'server') return {};
   const told = fanOut.subscribers(id).map(({ id: name, lastSentBlock, appliedBlock, lag, nearLimit }) => ({
-    ...{ id: name, lastSentBlock, appliedBlock, lag },
+    id: name,
+    lastSentBlock,
+    appliedBlock,
+    lag,
     ...(nearLimit && { nearLimit })
   }));
   return { subscribers: told };

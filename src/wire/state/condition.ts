@@ -23,8 +23,14 @@ export type Condition = Pick<PipelineNode, 'state' | 'doing' | 'reason'>;
 
 const FOLLOWS = /^(?:live|verifying|caughtUp|inspecting|ready|available|(?:polling|parsing|indexing)\b.*)$/;
 const WAITS = new Set([
-  ...['reconnecting', 'connecting', 'waitingForNode', 'nodeBehind', 'decoderBehind'],
-  ...['refusedByDatabase', 'waiting', 'unavailable']
+  'reconnecting',
+  'connecting',
+  'waitingForNode',
+  'nodeBehind',
+  'decoderBehind',
+  'refusedByDatabase',
+  'waiting',
+  'unavailable'
 ]);
 const FAILED = new Set(['halted', 'refusing', 'failed']);
 /** For an actor whose thread does not run; in every other such state of the supervisor an operator must act. */

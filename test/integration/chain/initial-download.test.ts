@@ -26,22 +26,18 @@ async function startLonelyNode(): Promise<NodeRpc> {
   const child = spawn(
     findProgram('litecoind', ['/usr/bin/litecoind', '/usr/local/bin/litecoind']),
     [
-      ...[
-        `-datadir=${directory}`,
-        '-testnet',
-        '-printtoconsole=0',
-        '-server=1',
-        '-txindex=1',
-        '-listen=0',
-        '-connect=0'
-      ],
-      ...[
-        '-rpcbind=127.0.0.1',
-        '-rpcallowip=127.0.0.1',
-        `-rpcport=${port}`,
-        `-rpcuser=${user}`,
-        `-rpcpassword=${password}`
-      ]
+      `-datadir=${directory}`,
+      '-testnet',
+      '-printtoconsole=0',
+      '-server=1',
+      '-txindex=1',
+      '-listen=0',
+      '-connect=0',
+      '-rpcbind=127.0.0.1',
+      '-rpcallowip=127.0.0.1',
+      `-rpcport=${port}`,
+      `-rpcuser=${user}`,
+      `-rpcpassword=${password}`
     ],
     { stdio: 'ignore' }
   );

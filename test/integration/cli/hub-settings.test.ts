@@ -109,7 +109,12 @@ test('hubs are asked in their order; indexer, encoder and sync find their databa
   const [hubPort, indexerPort, encoderPort] = [await freePort(), await freePort(), await freePort()];
   await startHub(t, hubPort);
   const moduleOf = ({ host, port, name, user, pass }: DatabaseCoordinates, service_port: number) => ({
-    ...{ db_host: host, db_port: port, name, user, pass, service_port }
+    db_host: host,
+    db_port: port,
+    name,
+    user,
+    pass,
+    service_port
   });
   const indexed = await createDatabase('indexer');
   const modules = {
@@ -129,7 +134,10 @@ test('hubs are asked in their order; indexer, encoder and sync find their databa
       'sync',
       syncPort,
       {
-        ...{ SYNC_MODE: 'server', SYNC_API_HOST: '127.0.0.1', SYNC_API_PORT: String(syncPort), SYNC_API_KEY: API_KEY },
+        SYNC_MODE: 'server',
+        SYNC_API_HOST: '127.0.0.1',
+        SYNC_API_PORT: String(syncPort),
+        SYNC_API_KEY: API_KEY,
         SYNC_STATE_DIR: '.'
       }
     ]

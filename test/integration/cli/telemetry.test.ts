@@ -68,13 +68,25 @@ async function run(home: string, argv: readonly string[], env: Record<string, st
 
 /** A decoder whose database is away goes on waiting, which is a start all the same. */
 const decoder = async (more: Record<string, string>) => ({
-  ...{ NETWORK: 'litecoin-mainnet', NODE_USER: CANARY, NODE_PASSWORD: CANARY, DECODER_API_HOST: '127.0.0.1' },
-  ...{ DECODER_API_PORT: String(await freePort()), DECODER_DB_HOST: '127.0.0.1', DECODER_DB_PORT: '9' },
-  ...{ DECODER_DB_NAME: 'D', DECODER_DB_USER: CANARY, DECODER_DB_PASS: CANARY, NODE_PORT: '9' },
+  NETWORK: 'litecoin-mainnet',
+  NODE_USER: CANARY,
+  NODE_PASSWORD: CANARY,
+  DECODER_API_HOST: '127.0.0.1',
+  DECODER_API_PORT: String(await freePort()),
+  DECODER_DB_HOST: '127.0.0.1',
+  DECODER_DB_PORT: '9',
+  DECODER_DB_NAME: 'D',
+  DECODER_DB_USER: CANARY,
+  DECODER_DB_PASS: CANARY,
+  NODE_PORT: '9',
   ...more
 });
 const HUB_DATABASE = {
-  ...{ HUB_HOST: '127.0.0.1', HUB_DB_HOST: '127.0.0.1', HUB_DB_PORT: '9', HUB_DB_NAME: 'H', HUB_DB_USER: 'u' },
+  HUB_HOST: '127.0.0.1',
+  HUB_DB_HOST: '127.0.0.1',
+  HUB_DB_PORT: '9',
+  HUB_DB_NAME: 'H',
+  HUB_DB_USER: 'u',
   HUB_DB_PASS: CANARY
 };
 const preferenceOf = (home: string) =>

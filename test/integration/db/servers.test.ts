@@ -67,18 +67,29 @@ test('TLS to MariaDB: encrypted, and refused where the certificate is of another
 test('DATABASE_UNUSABLE: MySQL 8, named with what to use instead', async () => {
   // No MySQL can be had from Debian: what one answers to the first statement, by the driver's own server side.
   const columns = ['kind', 'version', 'bytes', 'hash'].map((name) => ({
-    ...{ catalog: 'def', schema: '', table: '', orgTable: '', name, orgName: name, characterSet: 45 },
-    ...{ columnLength: 255, columnType: 253, flags: 0, decimals: 0 }
+    catalog: 'def',
+    schema: '',
+    table: '',
+    orgTable: '',
+    name,
+    orgName: name,
+    characterSet: 45,
+    columnLength: 255,
+    columnType: 253,
+    flags: 0,
+    decimals: 0
   }));
   const server = createServer((socket) => {
     const connection = mysql.createConnection({ stream: socket, isServer: true } as never);
     connection.on('error', () => undefined);
     connection.serverHandshake({
-      ...{ protocolVersion: 10, serverVersion: '8.0.36', connectionId: 1, statusFlags: 2, characterSet: 45 },
-      ...{
-        capabilityFlags: 0xff_f7_ff,
-        authCallback: (_: unknown, done: (fault: null, reply: null) => void) => done(null, null)
-      }
+      protocolVersion: 10,
+      serverVersion: '8.0.36',
+      connectionId: 1,
+      statusFlags: 2,
+      characterSet: 45,
+      capabilityFlags: 0xff_f7_ff,
+      authCallback: (_: unknown, done: (fault: null, reply: null) => void) => done(null, null)
     });
     const peer = connection as unknown as {
       sequenceId: number;

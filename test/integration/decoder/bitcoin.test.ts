@@ -70,7 +70,11 @@ async function blockAt(height: number) {
 async function coinsOf(txid: string, fields?: readonly (Coin['fields'] & object)[]): Promise<Coin[]> {
   const inWhich = Buffer.from(String(await node.rpc.call('getrawtransaction', [txid])), 'hex');
   return readRawTransaction(inWhich).outputs.map(({ amount, script }, vout) => ({
-    ...{ txid, vout, amount, script, inWhich },
+    txid,
+    vout,
+    amount,
+    script,
+    inWhich,
     ...(fields?.[vout] ? { fields: fields[vout] } : {})
   }));
 }

@@ -341,7 +341,9 @@ test('findings are recorded in their order, a thousand with one statement', asyn
   };
   const before = await inserts();
   const findings = Array.from({ length: 2_500 }, (_, place) => ({
-    ...{ code: 'UNKNOWN_ACTION' as const, hash: place.toString(16).padStart(64, '0'), reason: `STEAL|${place}` }
+    code: 'UNKNOWN_ACTION' as const,
+    hash: place.toString(16).padStart(64, '0'),
+    reason: `STEAL|${place}`
   }));
   await store.writeBlocks([{ height: 5, time: 1, hash: 'b5', previousHash: 'b4', transactions: [], findings }]);
   assert.ok((await inserts()) - before < 12, String((await inserts()) - before));

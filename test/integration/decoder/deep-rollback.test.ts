@@ -13,10 +13,18 @@ const KEPT = 126;
 /** Blocks of ten minutes each, up to one. @param action  said in the first */
 function chain(action: string): BlockRows[] {
   return Array.from({ length: TIP }, (_, index) => ({
-    ...{ height: index + 1, time: (index + 1) * 600, hash: `hash ${index + 1}`, previousHash: `hash ${index}` },
+    height: index + 1,
+    time: (index + 1) * 600,
+    hash: `hash ${index + 1}`,
+    previousHash: `hash ${index}`,
     findings: [],
     transactions: (index === 0 ? [action] : []).map((data) => ({
-      ...{ hash: 'first', source: 'owner', data, rawData: null, pubkey: null, outputs: [] },
+      hash: 'first',
+      source: 'owner',
+      data,
+      rawData: null,
+      pubkey: null,
+      outputs: [],
       dispensers: readDispenser(data, ['BTC', 'RBTC'], addresses)
     }))
   }));

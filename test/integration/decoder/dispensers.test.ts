@@ -23,7 +23,12 @@ function block(height: number, ...actions: string[]): BlockRows {
     previousHash: `hash ${height - 1}`,
     findings: [],
     transactions: actions.map((data, position) => ({
-      ...{ hash: `${height}/${position}`, source: 'owner', data, rawData: null, pubkey: null, outputs: [] },
+      hash: `${height}/${position}`,
+      source: 'owner',
+      data,
+      rawData: null,
+      pubkey: null,
+      outputs: [],
       dispensers: readDispenser(data, COINS, addresses)
     }))
   };
@@ -97,7 +102,12 @@ test('version 2 keeps the dispensers of its source open, and a rollback takes th
 const pay = (height: number, ...payments: readonly [source: string, address: string, amount: bigint][]): BlockRows => ({
   ...block(height),
   transactions: payments.map(([source, address, amount], position) => ({
-    ...{ hash: `${height}/${position}`, source, data: '', rawData: null, pubkey: null, dispensers: NO_DISPENSERS },
+    hash: `${height}/${position}`,
+    source,
+    data: '',
+    rawData: null,
+    pubkey: null,
+    dispensers: NO_DISPENSERS,
     outputs: [{ vout: 0, address, amount, isPayment: true }]
   }))
 });

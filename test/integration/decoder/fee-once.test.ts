@@ -36,8 +36,16 @@ for (const name of ['litecoind', 'bcoin'])
       const { network } = chain;
       const sender = senderOf(VICTIM, network);
       const orders = ACTIONS.map((action): Order & { encoding: typeof encoding } => ({
-        ...{ encoding, frame: writeFrame(action), magic: MAGIC, sender, outputs: [], feeOutputs: [] },
-        ...{ changeScript: sender.script, fee: () => FEE, limitFee: () => undefined, sequence: 0xffffffff },
+        encoding,
+        frame: writeFrame(action),
+        magic: MAGIC,
+        sender,
+        outputs: [],
+        feeOutputs: [],
+        changeScript: sender.script,
+        fee: () => FEE,
+        limitFee: () => undefined,
+        sequence: 0xffffffff,
         dust: { ...network, floor: 0 }
       }));
       const locks = orders.flatMap((order, at) => orderLocks(order).map((lock) => ({ at, lock })));

@@ -34,8 +34,16 @@ before(async () => {
 async function reveal(chain: Chain, encoding: TwoStepEncoding, owner: Buffer, action: string): Promise<string> {
   const sender = senderOf(owner, chain.network);
   const order: Order & { encoding: TwoStepEncoding } = {
-    ...{ encoding, frame: writeFrame(action), magic: MAGIC, sender, outputs: [], feeOutputs: [] },
-    ...{ changeScript: sender.script, fee: () => FEE, limitFee: () => undefined, sequence: 0xffffffff },
+    encoding,
+    frame: writeFrame(action),
+    magic: MAGIC,
+    sender,
+    outputs: [],
+    feeOutputs: [],
+    changeScript: sender.script,
+    fee: () => FEE,
+    limitFee: () => undefined,
+    sequence: 0xffffffff,
     dust: { ...chain.network, floor: 0 }
   };
   const locks = orderLocks(order);

@@ -9,19 +9,24 @@ import { createDatabase } from '../../support/mariadb.ts';
 
 const NAMES = MIGRATIONS.map(({ name }) => name);
 const NINE_TABLES = [
-  ...['blocks', 'dispensers', 'events', 'index_addresses', 'index_transactions', 'mempool_transactions', 'pubkeys'],
-  ...['transaction_outputs', 'transactions']
+  'blocks',
+  'dispensers',
+  'events',
+  'index_addresses',
+  'index_transactions',
+  'mempool_transactions',
+  'pubkeys',
+  'transaction_outputs',
+  'transactions'
 ];
 
 const OWN_TABLES = [
-  ...[
-    'decoder_base',
-    'dispenser_extension_undo',
-    'dispenser_extensions',
-    'dispenser_payments',
-    'dispenser_watches',
-    'lookup_undo'
-  ]
+  'decoder_base',
+  'dispenser_extension_undo',
+  'dispenser_extensions',
+  'dispenser_payments',
+  'dispenser_watches',
+  'lookup_undo'
 ];
 
 test('a start makes nine tables and records the migrations; the next one finds them applied', async () => {

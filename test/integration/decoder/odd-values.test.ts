@@ -49,7 +49,10 @@ const OUTPUTS = [
   Array.from({ length: 3_000 }, (_, vout) => output(vout, vout))
 ];
 const opened = (more: Partial<OpenedDispenser>): OpenedDispenser => ({
-  ...{ address: null, oracleAddress: null, expiration: null, least: 1n },
+  address: null,
+  oracleAddress: null,
+  expiration: null,
+  least: 1n,
   ...more
 });
 const DISPENSERS = [

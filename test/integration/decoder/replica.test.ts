@@ -24,8 +24,12 @@ function block(height: number, branch: string, count: number, parent = branch): 
     };
   });
   return {
-    ...{ height, time: 1_700_000_000 + height, hash: hashOf(height, branch) },
-    ...{ previousHash: hashOf(height - 1, parent), transactions, findings: [] }
+    height,
+    time: 1_700_000_000 + height,
+    hash: hashOf(height, branch),
+    previousHash: hashOf(height - 1, parent),
+    transactions,
+    findings: []
   };
 }
 

@@ -88,7 +88,9 @@ test('the service answers as specified, survives kill -9, and stops on SIGTERM',
   assert.deepEqual(await first.probe('/status'), { status: 200, body: { status: 'healthy', db: true, running: true } });
   const live = { stalled: false, last_processed_block: height, node_height: height, lag: 0, parse_errors: 0 };
   assert.deepEqual((await first.probe('/live')).body, {
-    ...{ status: 'healthy', db: true, running: true },
+    status: 'healthy',
+    db: true,
+    running: true,
     ...live,
     rpc_errors: 0
   });

@@ -22,7 +22,10 @@ async function decode(options: RecordedNodeOptions) {
   const { url } = await startRecordedNode(chain, options);
   const database = await createDatabase('decoder_stalls');
   return startLoop({
-    ...{ database, network: NETWORK, magic: 'TEST', startBlock: FIRST },
+    database,
+    network: NETWORK,
+    magic: 'TEST',
+    startBlock: FIRST,
     node: { url, user: 'u', password: 'p' }
   });
 }

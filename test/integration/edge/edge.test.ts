@@ -35,9 +35,14 @@ test('a client behind an edge has the rows of the source, through a reorg and th
   const port = await freePort();
   const edge = `http://127.0.0.1:${port}`;
   const started = startServiceProcess('edge', {
-    ...{ EDGE_API_HOST: '127.0.0.1', EDGE_API_PORT: String(port), EDGE_API_KEY: PAIR_KEY, LOG_LEVEL: 'debug' },
-    ...{ SYNC_NATS_URL: nats.url, SYNC_NATS_CREDS: reader },
-    ...{ SYNC_ORIGIN_URL: pair.server.url, SYNC_ORIGIN_KEY: PAIR_KEY }
+    EDGE_API_HOST: '127.0.0.1',
+    EDGE_API_PORT: String(port),
+    EDGE_API_KEY: PAIR_KEY,
+    LOG_LEVEL: 'debug',
+    SYNC_NATS_URL: nats.url,
+    SYNC_NATS_CREDS: reader,
+    SYNC_ORIGIN_URL: pair.server.url,
+    SYNC_ORIGIN_KEY: PAIR_KEY
   });
   const ask = async (path: string) => {
     const response = await fetch(`${edge}${path}`, { headers: HEADERS });

@@ -62,8 +62,14 @@ class Stream {
     });
     const head = headers();
     const facts = {
-      ...{ Type: 'block', Height: height, Hash: blockText(hashes(height)), Previous: blockText(hashes(height - 1)) },
-      ...{ Reorgs: 0, Size: body.length, Sha256: createHash('sha256').update(body).digest('hex'), ...told }
+      Type: 'block',
+      Height: height,
+      Hash: blockText(hashes(height)),
+      Previous: blockText(hashes(height - 1)),
+      Reorgs: 0,
+      Size: body.length,
+      Sha256: createHash('sha256').update(body).digest('hex'),
+      ...told
     };
     for (const [name, value] of Object.entries(facts)) head.set(`Platform-${name}`, String(value));
     await messages.publish(`platform.v1.decoder.${this.id.chain}.regtest`, body, { headers: head });

@@ -23,8 +23,14 @@ atEnd(() => connection.close());
 const { streams } = await jetstreamManager(connection);
 
 const pointAt = (height: number, hashes: BlockHashes, reorgs = 0): ResumePoint => ({
-  ...{ height, blockTime: 1_700_000_000, hashes, reorgs, recent: [{ height, hashes }] },
-  ...{ openGroup: null, lookupIds: {}, watches: {} }
+  height,
+  blockTime: 1_700_000_000,
+  hashes,
+  reorgs,
+  recent: [{ height, hashes }],
+  openGroup: null,
+  lookupIds: {},
+  watches: {}
 });
 
 /** Ends the edge that was opened last: others would read the streams of the next. */
@@ -37,7 +43,10 @@ async function openEdge(options: HouseOptions = {}): Promise<FedHouse> {
   for (const id of [INDEXER, DECODER]) await streams.delete(streamName(id)).catch(() => undefined); // there may be none
   const creds = (file: string) => ({ urls: [nats.url], creds: file, token: undefined });
   const relay = new Relay({
-    ...{ nats: creds(publisher), directory: temporaryDirectory('relay'), maxBacklogBytes: 2 ** 30, log: silentLogger },
+    nats: creds(publisher),
+    directory: temporaryDirectory('relay'),
+    maxBacklogBytes: 2 ** 30,
+    log: silentLogger,
     limits: { replicas: 1, keepMs: 3_600_000, maxBytes: 256 * 2 ** 20 }
   });
   const reported = options.reports?.map(({ id }) => id) ?? [INDEXER, DECODER];
@@ -60,7 +69,9 @@ async function openEdge(options: HouseOptions = {}): Promise<FedHouse> {
     ...options,
     feed: (config) => {
       const fanOut = new FanOut({
-        ...{ config, log: silentLogger, hasOthers: true },
+        config,
+        log: silentLogger,
+        hasOthers: true,
         lastReport: (id) => opened?.directory.lastReport(id)
       });
       const broadcast = fanOut.broadcast.bind(fanOut);

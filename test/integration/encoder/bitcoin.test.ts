@@ -40,11 +40,17 @@ before(async () => {
   const place = { NETWORK: 'bitcoin-regtest', NODE_URL: '127.0.0.1', NODE_PORT: new URL(node.url).port };
   const env = { ...place, NODE_USER: user, NODE_PASSWORD: password };
   startServiceProcess('utxo', {
-    ...{ ...env, ...databaseEnv('UTXO', await createDatabase('encoder_bitcoin')) },
-    ...{ UTXO_TRACKER_API_HOST: '127.0.0.1', UTXO_TRACKER_API_PORT: ports.tracker, UTXO_TRACKER_POLL_INTERVAL: '20' }
+    ...env,
+    ...databaseEnv('UTXO', await createDatabase('encoder_bitcoin')),
+    UTXO_TRACKER_API_HOST: '127.0.0.1',
+    UTXO_TRACKER_API_PORT: ports.tracker,
+    UTXO_TRACKER_POLL_INTERVAL: '20'
   });
   startServiceProcess('encoder', {
-    ...{ ...env, ENCODER_API_HOST: '127.0.0.1', ENCODER_API_PORT: ports.encoder, ENCODER_RATE_LIMIT_RPM: '100000' },
+    ...env,
+    ENCODER_API_HOST: '127.0.0.1',
+    ENCODER_API_PORT: ports.encoder,
+    ENCODER_RATE_LIMIT_RPM: '100000',
     UTXO_TRACKER_URL: `http://127.0.0.1:${ports.tracker}`
   });
   const isReady = () =>

@@ -92,7 +92,10 @@ test('the description is OpenRPC 1.3.2 and names the methods', async () => {
 test('the fee quote is the relay fee while the node has no estimate', async () => {
   const quote = await encoder.call('estimate_fee');
   assert.deepEqual(quote, {
-    ...{ low: 1, medium: 1, high: 1, unit: 'sat/vB' },
+    low: 1,
+    medium: 1,
+    high: 1,
+    unit: 'sat/vB',
     targets: { low: 6, medium: 3, high: 1 },
     source: 'relay fee'
   });
@@ -331,7 +334,8 @@ test('carrierScripts are the scripts that the outputs commit to, which a signer 
   const request = { pubkey: address, compressedPubKey: publicKey, data: `FILE|0|${'x'.repeat(600)}` };
   for (const form of ['p2sh', 'p2wsh'] as const) {
     const { psbt, carrierScripts } = await encoder.call<{ psbt: string; carrierScripts: string[] }>('create_tx', {
-      ...{ ...request, encoding: form.toUpperCase() }
+      ...request,
+      encoding: form.toUpperCase()
     });
     const transaction = Transaction.fromPSBT(Buffer.from(psbt, 'hex'), { allowUnknownOutputs: true });
     assert.equal(carrierScripts.length, 2);

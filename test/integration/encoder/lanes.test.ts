@@ -53,7 +53,9 @@ const actionOf = (compiledBytes: number) => `FILE|${'ä'.repeat(20)}${'x'.repeat
 for (const encoding of ['TAPROOT', 'P2WSH', 'P2SH', 'MULTISIGN'])
   test(`${encoding} carries 8192 bytes, and 8193 are refused`, async () => {
     const request = {
-      ...{ pubkey: account.address, compressedPubKey: account.publicKey, encoding },
+      pubkey: account.address,
+      compressedPubKey: account.publicKey,
+      encoding,
       options: { signerSupportsTapscript: true, signerSupportsScripts: true }
     };
     const before = await held();

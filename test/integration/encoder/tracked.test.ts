@@ -71,9 +71,17 @@ test('coins of the mempool are spent too, after those that blocks hold', async (
   const { node_age_s, ...all } = await health();
   assert.ok(Number(node_age_s) <= 5);
   assert.deepEqual(all, {
-    ...{ http: 200, status: 'healthy', node_reachable: true, node_height: await coin.node.height() },
-    ...{ coin_source: 'tracker', reserved_coins: 0, tracker_mempool_ready: true },
-    ...{ tracker_reachable: true, tracker_synced: true, tracker_lag: 0, tracker_halted: false }
+    http: 200,
+    status: 'healthy',
+    node_reachable: true,
+    node_height: await coin.node.height(),
+    coin_source: 'tracker',
+    reserved_coins: 0,
+    tracker_mempool_ready: true,
+    tracker_reachable: true,
+    tracker_synced: true,
+    tracker_lag: 0,
+    tracker_halted: false
   });
   const address = await coin.node.newAddress();
   const coinsOf = () => call<Coin[]>('get_utxos', { address });

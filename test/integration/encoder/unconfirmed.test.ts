@@ -27,7 +27,9 @@ interface Created {
 }
 
 const requestOf = (utxos: readonly Place[], more: object = {}) => ({
-  ...{ pubkey: account.address, data: 'SEND|0|TOK|5|someone', utxos },
+  pubkey: account.address,
+  data: 'SEND|0|TOK|5|someone',
+  utxos,
   ...more
 });
 

@@ -43,7 +43,9 @@ test('the types that npm run client makes compile, fit the example, and refuse w
     JSON.stringify({ extends: path('tsconfig.json'), include: ['*.ts'] })
   );
   const { exited, output } = startProgram(path('scripts/run-node'), [
-    ...[path('node_modules/typescript/bin/tsc'), '-p', directory]
+    path('node_modules/typescript/bin/tsc'),
+    '-p',
+    directory
   ]);
   assert.equal(await exited, 0, output());
 });

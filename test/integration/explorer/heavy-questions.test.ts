@@ -12,8 +12,11 @@ const HEAVY = 'SELECT COUNT(*) AS n FROM seq_1_to_1000000 a JOIN seq_1_to_100000
 
 test('QUESTION_TOO_HEAVY: questions that take too long leave the circuit closed, for the database answers', async (t) => {
   const breaker = new CircuitBreaker({
-    ...{ failureThreshold: 2, cooldownMs: 60_000, trialTimeoutMs: 1_000 },
-    ...{ inspect: () => undefined, onChange: (state) => assert.fail(`the circuit is ${state}`) }
+    failureThreshold: 2,
+    cooldownMs: 60_000,
+    trialTimeoutMs: 1_000,
+    inspect: () => undefined,
+    onChange: (state) => assert.fail(`the circuit is ${state}`)
   });
   const database = await createDatabase('heavy');
   const reader = new Reader({ database, connections: 2, limitMs: LIMIT_MS, breaker, opening: 'SELECT 1 AS one' });
@@ -33,8 +36,11 @@ test('QUESTION_TOO_HEAVY: questions that take too long leave the circuit closed,
 
 test('ANSWERS_WAITING: as many wait for a connection as may, one more is refused at once, and no circuit opens', async (t) => {
   const breaker = new CircuitBreaker({
-    ...{ failureThreshold: 2, cooldownMs: 60_000, trialTimeoutMs: 1_000 },
-    ...{ inspect: () => undefined, onChange: (state) => assert.fail(`the circuit is ${state}`) }
+    failureThreshold: 2,
+    cooldownMs: 60_000,
+    trialTimeoutMs: 1_000,
+    inspect: () => undefined,
+    onChange: (state) => assert.fail(`the circuit is ${state}`)
   });
   const database = await createDatabase('crowded');
   const reader = new Reader({ database, connections: 1, limitMs: 5_000, breaker, opening: 'SELECT 1 AS one' });
@@ -63,7 +69,10 @@ test('a statement on a connection that says nothing any more fails with its read
   const port = Number(new URL(link.url).port);
   const breaker = { refuses: false, tell: () => undefined };
   const reader = new Reader({
-    ...{ database: { ...database, host: '127.0.0.1', port }, connections: 1, limitMs: 3_000, breaker },
+    database: { ...database, host: '127.0.0.1', port },
+    connections: 1,
+    limitMs: 3_000,
+    breaker,
     opening: 'SELECT 1 AS one'
   });
   t.after(() => reader.close());

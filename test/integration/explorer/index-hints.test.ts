@@ -37,8 +37,14 @@ async function rowsRead(reader: Reader): Promise<number> {
 }
 
 const PATHS = [
-  ...['sends/TOKA/token', 'sends/a1/destination', 'sends/a1/address', 'credits/TOKA/token', 'credits/a1/address'],
-  ...['debits/TOKA/token', 'history/TOKA/token', 'history/a1/address']
+  'sends/TOKA/token',
+  'sends/a1/destination',
+  'sends/a1/address',
+  'credits/TOKA/token',
+  'credits/a1/address',
+  'debits/TOKA/token',
+  'history/TOKA/token',
+  'history/a1/address'
 ];
 for (const path of PATHS)
   test(`a page of ${path} reads its own rows, also when MariaDB has prepared its statement again`, async () => {

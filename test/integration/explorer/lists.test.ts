@@ -346,7 +346,9 @@ test('one action, transaction, token, block, address and what a search finds', a
      VALUES (${number}, '${pair}', '${price}', 3, 1700000000, '${status}', 4, 1, '')`;
   await sql(
     explored.indexer,
-    ...[round(7, 'BTC/USD', '90000'), round(8, 'BTC/USD', '91000.5'), round(8, 'LTC/USD', '80')],
+    round(7, 'BTC/USD', '90000'),
+    round(8, 'BTC/USD', '91000.5'),
+    round(8, 'LTC/USD', '80'),
     round(9, 'BTC/USD', '1', 'disputed')
   );
   const { tip, prices } = await record('network');
@@ -549,8 +551,14 @@ test('a credit that comes late to an old action is in each of its lists at once;
     );
     const question = (method: string) =>
       answerQuestion(databases, {
-        ...{ parameters: {}, page: 1, order: 'desc', format: 'json', limit: 100 },
-        ...{ method, type: 'block', query: String(height) }
+        parameters: {},
+        page: 1,
+        order: 'desc',
+        format: 'json',
+        limit: 100,
+        method,
+        type: 'block',
+        query: String(height)
       });
     assert.deepEqual([(await question('credits')).isSettled, (await question('debits')).isSettled], [false, true]);
   } finally {
@@ -684,7 +692,9 @@ test('totals follow the hash of a sealed block: rivals of the same second and of
   const add = async (hash: string, source: string) =>
     await explored.store.addBlocks(
       [0, 1].map((above) => ({
-        ...{ height: height + above, time: 1_900_000_000 + above, hash: `${above}`.padStart(64, hash) },
+        height: height + above,
+        time: 1_900_000_000 + above,
+        hash: `${above}`.padStart(64, hash),
         transactions: above > 0 ? [] : [{ hash: 'd'.repeat(64), source, fee: 0, data: 'SEND|0|NOSUCH|1|B' }]
       }))
     );

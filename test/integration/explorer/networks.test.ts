@@ -43,7 +43,9 @@ before(async () => {
   hub = await runHub();
   await name('bitcoin', 'regtest', explored);
   explorer = await runExplorer({
-    ...{ HUB_API_HOST: '127.0.0.1', HUB_PORT: String(hub.port), HUB_REPOLL_INTERVAL: String(POLL_MS) },
+    HUB_API_HOST: '127.0.0.1',
+    HUB_PORT: String(hub.port),
+    HUB_REPOLL_INTERVAL: String(POLL_MS),
     EXPLORER_RATE_LIMIT_RPM: '100000'
   });
 });

@@ -12,7 +12,9 @@ test('DATABASE_UNUSABLE: databases of another network are not served, and the lo
   await sql(indexer, "REPLACE INTO ledger_base (name, value) VALUES ('network', 'litecoin-regtest')");
   const port = await freePort();
   const { output } = startServiceProcess('explorer', {
-    ...{ NETWORK: 'RBTC', EXPLORER_API_HOST: '127.0.0.1', EXPLORER_API_PORT: String(port) },
+    NETWORK: 'RBTC',
+    EXPLORER_API_HOST: '127.0.0.1',
+    EXPLORER_API_PORT: String(port),
     ...databaseEnv('DECODER', decoder),
     ...databaseEnv('INDEXER', indexer)
   });
@@ -28,7 +30,9 @@ test('DATABASE_REFUSED: a wrong account is named once with reason and remedy, an
   const start = async (databases: { indexer: typeof indexer; decoder: typeof indexer }, reason: RegExp) => {
     const port = await freePort();
     const { output } = startServiceProcess('explorer', {
-      ...{ NETWORK: 'RBTC', EXPLORER_API_HOST: '127.0.0.1', EXPLORER_API_PORT: String(port) },
+      NETWORK: 'RBTC',
+      EXPLORER_API_HOST: '127.0.0.1',
+      EXPLORER_API_PORT: String(port),
       ...databaseEnv('DECODER', databases.decoder),
       ...databaseEnv('INDEXER', databases.indexer)
     });
@@ -57,8 +61,14 @@ test('DATABASE_REFUSED: a wrong account is named once with reason and remedy, an
   assert.deepEqual(
     { ...status, last_block: 0, last_block_mark: '' },
     {
-      ...{ supported: true, available: true, stale: true, last_block: 0, last_block_mark: '' },
-      ...{ decoder_tip: null, decoder_lag_blocks: null, hub_config_age_seconds: null }
+      supported: true,
+      available: true,
+      stale: true,
+      last_block: 0,
+      last_block_mark: '',
+      decoder_tip: null,
+      decoder_lag_blocks: null,
+      hub_config_age_seconds: null
     }
   );
   assert.equal(blocks[0], 200, 'the ledger answers');
@@ -69,7 +79,9 @@ test('TABLE_LACKING: databases whose names were exchanged, and a table that is g
   const start = async (databases: { indexer: typeof indexer; decoder: typeof indexer }) => {
     const port = await freePort();
     const { output } = startServiceProcess('explorer', {
-      ...{ NETWORK: 'RBTC', EXPLORER_API_HOST: '127.0.0.1', EXPLORER_API_PORT: String(port) },
+      NETWORK: 'RBTC',
+      EXPLORER_API_HOST: '127.0.0.1',
+      EXPLORER_API_PORT: String(port),
       ...databaseEnv('DECODER', databases.decoder),
       ...databaseEnv('INDEXER', databases.indexer)
     });

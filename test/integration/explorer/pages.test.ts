@@ -202,8 +202,14 @@ test('texts of the ledger are text on a page: memos, descriptions, names, status
   let shown = 0;
   const named = encodeURIComponent(markup);
   for (const path of [
-    ...['/', '/token/TOKA', `/token/${named}`, `/action/${sent?.['at']}`, `/block/${sent?.['height']}`],
-    ...['/address/A', '/address/B', `/search?q=${named}`]
+    '/',
+    '/token/TOKA',
+    `/token/${named}`,
+    `/action/${sent?.['at']}`,
+    `/block/${sent?.['height']}`,
+    '/address/A',
+    '/address/B',
+    `/search?q=${named}`
   ]) {
     const page = await (await fetch(explorer.url + path)).text();
     assert.doesNotMatch(page, /<img/, path);
@@ -218,7 +224,10 @@ test('a token that is named like a block or a transaction does not take its plac
   const coming = String(height + 1_000);
   const names = ['0007', taken!.hash, coming];
   const transactions = names.map((name, place) => ({
-    ...{ hash: `${place}`.padStart(64, 'e'), source: `S${place}`, fee: 0, data: `ISSUE|0|${name}|1|0|0||1` }
+    hash: `${place}`.padStart(64, 'e'),
+    source: `S${place}`,
+    fee: 0,
+    data: `ISSUE|0|${name}|1|0|0||1`
   }));
   await explored.store.addBlocks([{ height, time: 1_800_000_000, hash: 'f'.repeat(64), transactions }]);
   const search = async (text: string) => await fetch(`${explorer.url}/search?q=${text}`, { redirect: 'manual' });

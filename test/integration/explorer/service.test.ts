@@ -26,7 +26,9 @@ let explorer: Awaited<ReturnType<typeof startExplorer>>;
 before(async () => {
   explored = await createExplored();
   explorer = await startExplorer(explored, {
-    ...{ EXPLORER_RATE_LIMIT_RPM: '100000', EXPLORER_CURSOR_KEY: CURSOR_KEY, EXPLORER_HTTPS_PORT: '8443' }
+    EXPLORER_RATE_LIMIT_RPM: '100000',
+    EXPLORER_CURSOR_KEY: CURSOR_KEY,
+    EXPLORER_HTTPS_PORT: '8443'
   });
 });
 after(() => explored.store.close());
@@ -68,9 +70,13 @@ test('status tells every public network, served or not', async () => {
   const { etag } = Object.fromEntries((await get('/api/blocks')).headers) as { etag: string };
   assert.deepEqual(Object.keys(data).sort(), ['BTC', 'DOGE', 'LTC', 'RBTC', 'RDOGE', 'RLTC', 'TBTC', 'TDOGE', 'TLTC']);
   assert.deepEqual(data['RBTC'], {
-    ...{ supported: true, available: true, stale: false },
-    ...{ last_block: explored.blocks.length, last_block_mark: /^W\/"(\w+)-/.exec(etag)?.[1] },
-    ...{ decoder_tip: explored.blocks.length + 2, decoder_lag_blocks: 2 },
+    supported: true,
+    available: true,
+    stale: false,
+    last_block: explored.blocks.length,
+    last_block_mark: /^W\/"(\w+)-/.exec(etag)?.[1],
+    decoder_tip: explored.blocks.length + 2,
+    decoder_lag_blocks: 2,
     hub_config_age_seconds: null
   });
 });
@@ -96,7 +102,10 @@ test('a block whose second is still to come is told as such, and its age is none
 test('the example client, typed by /openapi.json, prints every balance of an address', async () => {
   const path = (name: string) => fileURLToPath(new URL(`../../../${name}`, import.meta.url));
   const { exited, output } = startProgram(path('scripts/run-node'), [
-    ...[path('docs/examples/holdings.ts'), explorer.url, 'RBTC', 'A']
+    path('docs/examples/holdings.ts'),
+    explorer.url,
+    'RBTC',
+    'A'
   ]);
   assert.equal(await exited, 0, output());
   const held = await sql(
@@ -444,8 +453,23 @@ test('HTTPS is served where a certificate is set, by the same routes; a pair tha
   const [cert, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
   try {
     execFileSync('openssl', [
-      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
-      ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost', '-keyout', key, '-out', cert]
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-days',
+      '2',
+      '-subj',
+      '/CN=localhost',
+      '-addext',
+      'subjectAltName=DNS:localhost',
+      '-keyout',
+      key,
+      '-out',
+      cert
     ]);
     const port = await freePort();
     const env = { EXPLORER_TLS_CERT: cert, EXPLORER_TLS_KEY: key, EXPLORER_HTTPS_PORT: String(port) };

@@ -108,8 +108,16 @@ test('a push reads no more of a long feed, and a round or health no more of long
   const connection = await connect(place);
   t.after(() => connection.destroy());
   const price = {
-    ...{ source_address: 'ltc1qlong', source_chain: 'LTC', coin: 'LTC', tick: 'T', fiat: 'USD', value: '1', fee: null },
-    ...{ memo: null, block_time: 1, push_generation: 0 }
+    source_address: 'ltc1qlong',
+    source_chain: 'LTC',
+    coin: 'LTC',
+    tick: 'T',
+    fiat: 'USD',
+    value: '1',
+    fee: null,
+    memo: null,
+    block_time: 1,
+    push_generation: 0
   };
   await connection.query(
     `INSERT INTO oracle_prices (source_address, source_chain, coin, tick, fiat, value, block_time, effective_at, action_index, trusted)

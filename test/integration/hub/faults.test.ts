@@ -302,7 +302,9 @@ test('while MariaDB hangs, what services read and write fails before they give u
   }));
   for (let n = 0; n < 4; n++)
     void fetch(`http://127.0.0.1:${port}/`, {
-      ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(batch) }
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(batch)
     }).catch(() => undefined);
   await sleep(10_000);
   const lines = hub.said.out.slice(before);
@@ -382,8 +384,13 @@ test('a request that is under way when the hub stops is finished, and the stop w
 test('78: P2P_VALIDATOR_ADDR without a key to sign with is refused by name, before a database is made', async () => {
   const { host, port, user, pass } = await testServer();
   const env = {
-    ...{ HUB_HOST: '127.0.0.1', HUB_PORT: '0', HUB_DB_NAME: 'hub_never_made' },
-    ...{ HUB_DB_HOST: host, HUB_DB_PORT: String(port), HUB_DB_USER: user, HUB_DB_PASS: pass },
+    HUB_HOST: '127.0.0.1',
+    HUB_PORT: '0',
+    HUB_DB_NAME: 'hub_never_made',
+    HUB_DB_HOST: host,
+    HUB_DB_PORT: String(port),
+    HUB_DB_USER: user,
+    HUB_DB_PASS: pass,
     P2P_VALIDATOR_ADDR: '10.0.0.5:10001'
   };
   const { code, stderr } = await runCommandLine(['hub', '--no-guardian'], env);

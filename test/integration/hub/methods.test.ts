@@ -22,13 +22,27 @@ const REORG = {
 };
 const ACTION = { source_chain: 'BTC', source_action_index: 5, dest_chain: 'LTC' };
 const PRICE = {
-  ...{ source_chain: 'LTC', source_address: 'ltc1qaddress', coin: 'LTC', tick: 'TOK', fiat: 'USD', value: '1.25' },
-  ...{ block_time: 1_700_000_000, action_index: 7, push_generation: 0 }
+  source_chain: 'LTC',
+  source_address: 'ltc1qaddress',
+  coin: 'LTC',
+  tick: 'TOK',
+  fiat: 'USD',
+  value: '1.25',
+  block_time: 1_700_000_000,
+  action_index: 7,
+  push_generation: 0
 };
 const REWARDS = { round: 1, reward_type: 'price', block_index: 10, rewards: [{ pubkey: KEY, amount: '1.5' }] };
 const ROUND = {
-  ...{ source_chain: 'DOGE', round: 1, timestamp: 1_700_000_000, btc_block_height: 800_000 },
-  ...{ pairs: [{ pair: 'BTC/USD', price: '65000.5' }], sigs: [], action_index: 3, block_index: 9, push_generation: 0 }
+  source_chain: 'DOGE',
+  round: 1,
+  timestamp: 1_700_000_000,
+  btc_block_height: 800_000,
+  pairs: [{ pair: 'BTC/USD', price: '65000.5' }],
+  sigs: [],
+  action_index: 3,
+  block_index: 9,
+  push_generation: 0
 };
 
 /** A call of each method that succeeds, in an order in which those before make it succeed. */
@@ -168,15 +182,25 @@ describe('the methods of a hub', () => {
     const { id: swapId, created_at: begun, updated_at: _changed, ...swap } = await result('getswap', first);
     assert.match(`${swapId} ${begun}`, /^\d+ \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
     assert.deepEqual(swap, {
-      ...{ source_chain: 'LTC', source_action_index: 1, dest_chain: 'DOGE', dest_action_index: null },
-      ...{ attestation_id: null, status: 'initiated' }
+      source_chain: 'LTC',
+      source_action_index: 1,
+      dest_chain: 'DOGE',
+      dest_action_index: null,
+      attestation_id: null,
+      status: 'initiated'
     });
     const named = await result('getattestation', { attestation_id: 'LTC:1:DOGE' });
     assert.deepEqual(await result('getattestation', { source_chain: 'LTC', source_action_index: '1' }), named);
     const { id: _id, created_at: _created, updated_at: _updated, ...attested } = named;
     assert.deepEqual(attested, {
-      ...{ attestation_id: 'LTC:1:DOGE', source_chain: 'LTC', source_action_index: 1, dest_chain: 'DOGE' },
-      ...{ confirmations: null, status: 'unverified', validator_count: 0, consensus_proof: null }
+      attestation_id: 'LTC:1:DOGE',
+      source_chain: 'LTC',
+      source_action_index: 1,
+      dest_chain: 'DOGE',
+      confirmations: null,
+      status: 'unverified',
+      validator_count: 0,
+      consensus_proof: null
     });
     const second = { ...first, source_action_index: 2 };
     const attestation = await result('requestattestation', second);
@@ -264,7 +288,8 @@ describe('the methods of a hub', () => {
   test('a round of prices needs a quorum of validators; again it is a duplicate, later generations replace it', async () => {
     await sql(hub.database, "UPDATE validators SET status = 'suspended'");
     assert.deepEqual(await result('pushpriceround', { ...ROUND, round: 50 }), {
-      ...{ accepted: false, reason: 'validator snapshot unavailable' }
+      accepted: false,
+      reason: 'validator snapshot unavailable'
     });
     const keys = Array.from({ length: 4 }, () => nacl.sign.keyPair());
     const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
@@ -407,7 +432,9 @@ test('a fee is quoted by the schedule of the profile, in coins while prices are 
     xchainAmount: '1.00000000'
   };
   assert.deepEqual((await quote({ action: 'Issue' })).result, {
-    ...{ ...issue, gasTokenUsd: null, xchainUsd: null },
+    ...issue,
+    gasTokenUsd: null,
+    xchainUsd: null,
     error: 'no price of FUEL is known'
   });
   const feed = { ...PRICE, source_chain: 'BTC', coin: 'BTC', tick: 'FUEL', value: '2.5' };
@@ -436,8 +463,13 @@ test('a fee is quoted by the schedule of the profile, in coins while prices are 
   assert.equal((await quote({ action: 'ISSUE' })).result.coinUsd, undefined, 'an hour old');
   await round(2, now(), 'LTC/USD', 80);
   assert.deepEqual((await quote({ action: 'ISSUE' })).result, {
-    ...{ ...issue, gasTokenUsd: '2.5', xchainUsd: '2.5', feeUsd: '2.50000000' },
-    ...{ coinUsd: '80.00000000', nativeCoinAmount: '0.03125000', nativeCoin: 'LTC' }
+    ...issue,
+    gasTokenUsd: '2.5',
+    xchainUsd: '2.5',
+    feeUsd: '2.50000000',
+    coinUsd: '80.00000000',
+    nativeCoinAmount: '0.03125000',
+    nativeCoin: 'LTC'
   });
   await round(2, now(), 'FUEL/USD', 4);
   const drop = (await quote({ action: 'drop', recipients: 30 })).result;

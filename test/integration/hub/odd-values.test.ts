@@ -6,8 +6,14 @@ import { sql } from '../../support/sql.ts';
 const LARGEST = Number.MAX_SAFE_INTEGER;
 const SECONDS = 2 ** 32 - 1;
 const PRICE = {
-  ...{ source_chain: 'LTC', source_address: 'ltc1qissuer', coin: 'LTC', tick: 'TOK', fiat: 'USD', value: '1.25' },
-  ...{ block_time: 1_700_000_000, push_generation: 0 }
+  source_chain: 'LTC',
+  source_address: 'ltc1qissuer',
+  coin: 'LTC',
+  tick: 'TOK',
+  fiat: 'USD',
+  value: '1.25',
+  block_time: 1_700_000_000,
+  push_generation: 0
 };
 const REWARDS = { round: 1, reward_type: 'price', block_index: 10 };
 
@@ -58,13 +64,15 @@ test('a price keeps its ticker and memo to the byte, and two that differ stay tw
 test('the longest names and numbers that pushes may carry have room', async () => {
   const decimal = `${'9'.repeat(40)}.${'9'.repeat(18)}`;
   const longest = {
-    ...{
-      source_chain: 'X'.repeat(16),
-      source_address: 'a'.repeat(120),
-      coin: 'x'.repeat(16),
-      tick: '\u{1F600}'.repeat(250)
-    },
-    ...{ fiat: 'Z'.repeat(16), value: decimal, fee: decimal, memo: '\u{1F600}'.repeat(512), block_time: SECONDS }
+    source_chain: 'X'.repeat(16),
+    source_address: 'a'.repeat(120),
+    coin: 'x'.repeat(16),
+    tick: '\u{1F600}'.repeat(250),
+    fiat: 'Z'.repeat(16),
+    value: decimal,
+    fee: decimal,
+    memo: '\u{1F600}'.repeat(512),
+    block_time: SECONDS
   };
   await push('pushoracleprice', { ...longest, action_index: LARGEST, push_generation: LARGEST - 1 });
   await push('pushoracleprice', { ...longest, coin: 'X'.repeat(16), action_index: LARGEST - 1, push_generation: 0 });

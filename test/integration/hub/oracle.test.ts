@@ -112,7 +112,8 @@ test('a source that floods or redirects stalls nothing: the others count, and th
   const port = await freePort();
   const { output } = startServiceProcess('hub', {
     ...databaseEnv('HUB', await createDatabase('hub')),
-    ...{ HUB_HOST: '127.0.0.1', HUB_PORT: String(port) },
+    HUB_HOST: '127.0.0.1',
+    HUB_PORT: String(port),
     PRICE_SOURCES: 'coingecko,kraken,coinmarketcap',
     PRICE_SOURCE_COINGECKO_URL: bad.url,
     PRICE_SOURCE_KRAKEN_URL: bad.url,
@@ -164,8 +165,11 @@ test('a source that hangs costs a round PRICE_FETCH_TIMEOUT, and the others coun
   });
   const good = await startPriceService((_, response) => response.end(JSON.stringify(krakenAnswer(50_000))));
   const { hub } = await start(t, {
-    ...{ PRICE_SOURCES: 'coingecko,kraken', PRICE_SOURCE_COINGECKO_URL: silent.url, PRICE_SOURCE_KRAKEN_URL: good.url },
-    ...{ PRICE_FETCH_TIMEOUT: '1500', ORACLE_ROUND_INTERVAL: '3600000' }
+    PRICE_SOURCES: 'coingecko,kraken',
+    PRICE_SOURCE_COINGECKO_URL: silent.url,
+    PRICE_SOURCE_KRAKEN_URL: good.url,
+    PRICE_FETCH_TIMEOUT: '1500',
+    ORACLE_ROUND_INTERVAL: '3600000'
   });
   await until('a price', () => priceOf(hub, 'BTC/USD').then((found) => found ?? undefined));
   const [waitedMs] = waits as [number];
@@ -228,15 +232,15 @@ test('a round without any price is replaced by the prices of a hub that starts a
   socket.on('message', (data) => sent.push(JSON.parse(String(data))));
   const told = await until('the removal', async () => sent.find(({ type }) => type === 'row:deleted'));
   assert.deepEqual(told, {
-    ...{
-      type: 'row:deleted',
-      id: 1,
-      table: 'price_snapshots',
-      round_number,
-      retraction_generation: 1,
-      schema_version: 4
-    },
-    ...{ source_chain: null, from_action_index: null, to_action_index: null }
+    type: 'row:deleted',
+    id: 1,
+    table: 'price_snapshots',
+    round_number,
+    retraction_generation: 1,
+    schema_version: 4,
+    source_chain: null,
+    from_action_index: null,
+    to_action_index: null
   });
 });
 
@@ -288,8 +292,11 @@ test('a pair of which sources disagree is stale in health, by name, though other
     response.end(JSON.stringify({ error: [], result }));
   });
   const { hub } = await start(t, {
-    ...{ PRICE_SOURCES: 'coingecko,kraken', PRICE_SOURCE_COINGECKO_URL: gecko.url },
-    ...{ PRICE_SOURCE_KRAKEN_URL: kraken.url, ORACLE_ROUND_INTERVAL: '1000', ORACLE_STALENESS_THRESHOLD_S: '3' },
+    PRICE_SOURCES: 'coingecko,kraken',
+    PRICE_SOURCE_COINGECKO_URL: gecko.url,
+    PRICE_SOURCE_KRAKEN_URL: kraken.url,
+    ORACLE_ROUND_INTERVAL: '1000',
+    ORACLE_STALENESS_THRESHOLD_S: '3',
     HUB_RATE_LIMIT_RPM: '10000'
   });
   await until('a price', () => priceOf(hub, 'BTC/USD').then((found) => found ?? undefined));
@@ -329,8 +336,10 @@ test('a clock of this machine that is an hour off is told of; rows and ages have
   }));
   const kraken = await say(() => krakenAnswer(64_000));
   const { hub } = await start(t, {
-    ...{ PRICE_SOURCES: 'coingecko,kraken', PRICE_SOURCE_COINGECKO_URL: gecko.url },
-    ...{ PRICE_SOURCE_KRAKEN_URL: kraken.url, ORACLE_ROUND_INTERVAL: '600000' }
+    PRICE_SOURCES: 'coingecko,kraken',
+    PRICE_SOURCE_COINGECKO_URL: gecko.url,
+    PRICE_SOURCE_KRAKEN_URL: kraken.url,
+    ORACLE_ROUND_INTERVAL: '600000'
   });
   const price = await until('a price', () => priceOf(hub, 'BTC/USD').then((found) => found ?? undefined));
   const near = (seconds: number, expected: number) => assert.ok(Math.abs(seconds - expected) < 60, `${seconds} s`);

@@ -9,8 +9,15 @@ import { sql } from '../../support/sql.ts';
 const STRANGER = { 'x-forwarded-for': '203.0.113.7' };
 const KEY = { ...STRANGER, 'x-api-key': 'k' };
 const PRICE = {
-  ...{ source_chain: 'LTC', source_address: 'ltc1qissuer', coin: 'LTC', tick: 'TOK', fiat: 'USD', value: '1.25' },
-  ...{ block_time: 1_700_000_000, action_index: 7, push_generation: 0 }
+  source_chain: 'LTC',
+  source_address: 'ltc1qissuer',
+  coin: 'LTC',
+  tick: 'TOK',
+  fiat: 'USD',
+  value: '1.25',
+  block_time: 1_700_000_000,
+  action_index: 7,
+  push_generation: 0
 };
 const PUBKEY = 'f'.repeat(64);
 const REWARDS = { round: 1, reward_type: 'price', block_index: 10, rewards: [{ pubkey: PUBKEY, amount: '1.5' }] };
@@ -264,7 +271,9 @@ test('a reorg takes prices back: what then comes is a first price, and readers o
   const push = async (params: object) => (await hub.call('pushoracleprice', { ...PRICE, ...params })).json.result;
   assert.deepEqual(await push({ action_index: 7 }), { accepted: true });
   const { json } = await hub.call('pushpricereorg', {
-    ...{ source_chain: 'LTC', from_action_index: 7, retraction_generation: 1 }
+    source_chain: 'LTC',
+    from_action_index: 7,
+    retraction_generation: 1
   });
   assert.deepEqual(json.result, { retracted: { price_snapshots: 0, oracle_prices: 1 } });
   assert.deepEqual(await push({ action_index: 6, push_generation: 1 }), { accepted: true });

@@ -19,8 +19,14 @@ interface Message {
 }
 
 const PRICE = {
-  ...{ source_chain: 'LTC', source_address: 'ltc1qaddress', coin: 'LTC', tick: 'TOK', fiat: 'USD', value: '1.25' },
-  ...{ block_time: 1_700_000_000, push_generation: 0 }
+  source_chain: 'LTC',
+  source_address: 'ltc1qaddress',
+  coin: 'LTC',
+  tick: 'TOK',
+  fiat: 'USD',
+  value: '1.25',
+  block_time: 1_700_000_000,
+  push_generation: 0
 };
 const push = async (hub: RunningHub, action_index: number, more: object = {}) =>
   assert.deepEqual((await hub.call('pushoracleprice', { ...PRICE, action_index, ...more })).json.result, {
@@ -51,7 +57,10 @@ async function start(t: TestContext, env: Record<string, string> = {}) {
 
 /** Tables of which a hub without consensus has no rows. */
 const EMPTY = {
-  ...{ cross_chain_matches: 0, capability_snapshots: 0, cross_chain_calls: 0, state_checkpoints: 0 },
+  cross_chain_matches: 0,
+  capability_snapshots: 0,
+  cross_chain_calls: 0,
+  state_checkpoints: 0,
   anchor_reward_attestations: 0
 };
 
@@ -79,7 +88,9 @@ test('a round of prices that validators signed reaches every subscriber', async 
   const pubkey = Buffer.from(publicKey).toString('hex');
   await hub.call('registervalidator', { signing_pubkey: pubkey, addr: 'validator.example:1' });
   const body = {
-    ...{ round: 7, timestamp: 1_700_000_000, btc_block_height: 800_000 },
+    round: 7,
+    timestamp: 1_700_000_000,
+    btc_block_height: 800_000,
     pairs: [{ pair: 'BTC/USD', price: '65000.5' }]
   };
   const sig = Buffer.from(nacl.sign.detached(Buffer.from(JSON.stringify(body)), secretKey)).toString('hex');

@@ -14,7 +14,11 @@ import { eventually, temporaryDirectory } from '../../support/sync/sync-process.
 
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 const PING = {
-  ...{ event: 'start', node_version: '1.2.3', os_platform: 'linux', os_release: '6.1', arch: 'x64' },
+  event: 'start',
+  node_version: '1.2.3',
+  os_platform: 'linux',
+  os_release: '6.1',
+  arch: 'x64',
   modules: [{ module: 'sync', coin: 'litecoin', network: 'mainnet', version: '1.2.3', running: true }]
 };
 const ping = (more: object = {}) => ({ install_id: randomUUID(), ...PING, ...more });
@@ -71,7 +75,10 @@ test('a service reports its start to /telemetry of the hub that it asks', async 
   const hub = await start(t);
   const home = temporaryDirectory('home');
   const { child } = startProgram(process.execPath, [MAIN, 'decoder'], {
-    ...{ HOME: home, HUB_API_HOST: '127.0.0.1', HUB_PORT: String(hub.port), NETWORK: 'LTC:testnet' },
+    HOME: home,
+    HUB_API_HOST: '127.0.0.1',
+    HUB_PORT: String(hub.port),
+    NETWORK: 'LTC:testnet',
     DECODER_API_HOST: '127.0.0.1'
   });
   const pings = () => sql(hub, 'SELECT install_id, event, modules FROM telemetry_pings');
@@ -143,7 +150,10 @@ test('the census counts addresses and not pings, and repeats no text of a sender
   const told = [forged.operators, forged['byArch'], forged['byOs'], forged['chains']];
   assert.deepEqual(told, [undefined, [], [], []], 'of two addresses');
   const odd = {
-    ...{ arch: 'riscv64', os_platform: 'buy now', node_version: 'see https://spam.example', docker_version: 'x' },
+    arch: 'riscv64',
+    os_platform: 'buy now',
+    node_version: 'see https://spam.example',
+    docker_version: 'x',
     modules: [{ module: 'https://spam.example', coin: 'spam', network: 'spam' }]
   };
   for (let n = 0; n < 5; n++) await send(hub, ping(odd), `198.51.100.${n}`);

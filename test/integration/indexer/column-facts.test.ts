@@ -62,7 +62,10 @@ const TAKER = 'ORDER|0|BTC|TOKC|4|0|BTC|TOKB|2';
 let database: DatabaseCoordinates;
 let store: IndexerStore;
 const transactions = TEXTS.map((data, place) => ({
-  ...{ hash: String(place + 1).padStart(64, '0'), source: 'A', fee: 10, data }
+  hash: String(place + 1).padStart(64, '0'),
+  source: 'A',
+  fee: 10,
+  data
 }));
 const FIRST = { height: 1, time: TIME, hash: 'a'.repeat(64), transactions };
 const taking = [{ hash: 'b'.repeat(64), source: 'K', fee: 10, data: TAKER }];
@@ -246,16 +249,27 @@ test('the end of a block: swaps, dispensers and orders expire in the order of th
   const ending = await IndexerStore.open(other, RULES, 30);
   const [end, height, key] = [TIME + 7_200, 6, 'a'.repeat(64)];
   const texts = [
-    ...['ISSUE|0|OFFA|||0||100', 'ISSUE|0|OFFB|||0||100'],
-    ...['ORDER|0|BTC|OFFB|1|0|BTC||0.1', 'ORDER|0|BTC||0.1|0|BTC|OFFB|1'],
-    ...[`SWAP|0|BTC|OFFA|1|0|BTC|OFFB|9|||${end}`, `DISPENSER|0|BTC|OFFA|1|0|1|BTC||0.7|||||${end}`],
-    ...[`ORDER|0|BTC|OFFA|1|0|BTC|OFFB|9|||${end}`, `DISPENSER|0|BTC|OFFA|1|0|1|BTC||0.8|||||${end}`],
-    ...['DISPENSER|0|BTC|OFFA|1|0|1|BTC||0.9', 'DISPENSER|1|10', `VOTE|0|OFFA|${height}|yes,no`],
-    ...['ISSUE|0|GAS|5000||8', 'MINT|0|GAS|5000', `STAKE|1|1000|${key}`]
+    'ISSUE|0|OFFA|||0||100',
+    'ISSUE|0|OFFB|||0||100',
+    'ORDER|0|BTC|OFFB|1|0|BTC||0.1',
+    'ORDER|0|BTC||0.1|0|BTC|OFFB|1',
+    `SWAP|0|BTC|OFFA|1|0|BTC|OFFB|9|||${end}`,
+    `DISPENSER|0|BTC|OFFA|1|0|1|BTC||0.7|||||${end}`,
+    `ORDER|0|BTC|OFFA|1|0|BTC|OFFB|9|||${end}`,
+    `DISPENSER|0|BTC|OFFA|1|0|1|BTC||0.8|||||${end}`,
+    'DISPENSER|0|BTC|OFFA|1|0|1|BTC||0.9',
+    'DISPENSER|1|10',
+    `VOTE|0|OFFA|${height}|yes,no`,
+    'ISSUE|0|GAS|5000||8',
+    'MINT|0|GAS|5000',
+    `STAKE|1|1000|${key}`
   ];
   const acts = (at: number, ...told: readonly string[]) =>
     told.map((data, place) => ({
-      ...{ hash: `${at}${place}`.padStart(64, 'c'), source: data.includes('0.1|0') ? 'B' : 'A', fee: 10, data }
+      hash: `${at}${place}`.padStart(64, 'c'),
+      source: data.includes('0.1|0') ? 'B' : 'A',
+      fee: 10,
+      data
     }));
   const unstake = height - RULES.unstakeCooldown;
   // Times are medians: that of this block is the first one beyond the end.
@@ -272,8 +286,14 @@ test('the end of a block: swaps, dispensers and orders expire in the order of th
   assert.deepEqual(
     ended.map((row) => `${row['height']} ${row['action']}`),
     [
-      ...['SWAP_EXPIRE', 'DISPENSER_EXPIRE', 'ORDER_EXPIRE', 'DISPENSER_EXPIRE', 'COINPAY_EXPIRE', 'DISPENSER_CLOSE'],
-      ...['VOTE', 'UNSTAKE_RELEASE']
+      'SWAP_EXPIRE',
+      'DISPENSER_EXPIRE',
+      'ORDER_EXPIRE',
+      'DISPENSER_EXPIRE',
+      'COINPAY_EXPIRE',
+      'DISPENSER_CLOSE',
+      'VOTE',
+      'UNSTAKE_RELEASE'
     ].map((name) => `${height} ${name}`)
   );
 });

@@ -30,7 +30,9 @@ let hashes = 0;
 function block(height: number, commands: readonly (readonly [source: string, data: string])[]): ChainBlock {
   const transactions = commands.map(([source, data]) => ({
     hash: String(++hashes).padStart(64, 'd'),
-    ...{ source, fee: 10, data }
+    source,
+    fee: 10,
+    data
   }));
   return { height, time: 1_700_000_000 + height, hash: String(height).padStart(64, 'a'), transactions };
 }
@@ -410,28 +412,24 @@ for (const [name, create] of Object.entries(DATABASES)) {
     const store = await open(await create());
     await store.addBlocks([block(1, OPENING)]);
     const odd = [
-      ...[
-        'x'.repeat(8_000),
-        '\u{1F600}'.repeat(2_000),
-        '9'.repeat(60),
-        '-1',
-        `1.${'0'.repeat(30)}`,
-        '"\\\'',
-        '\0',
-        '007'
-      ],
-      ...[
-        '255',
-        '256',
-        '32768',
-        '65536',
-        '4294967296',
-        '999999999999999',
-        '18446744073709551616',
-        'İ',
-        '\u00a0',
-        '\ufffd'
-      ]
+      'x'.repeat(8_000),
+      '\u{1F600}'.repeat(2_000),
+      '9'.repeat(60),
+      '-1',
+      `1.${'0'.repeat(30)}`,
+      '"\\\'',
+      '\0',
+      '007',
+      '255',
+      '256',
+      '32768',
+      '65536',
+      '4294967296',
+      '999999999999999',
+      '18446744073709551616',
+      'İ',
+      '\u00a0',
+      '\ufffd'
     ];
     const commands = [...HANDLERS.values()].flatMap(({ name: action, formats }) =>
       Object.entries(formats).flatMap(([format, fields]) => {

@@ -101,8 +101,13 @@ test('DATABASE_UNUSABLE: a block or source that a decoder always writes is missi
     findings: [],
     transactions: [
       {
-        ...{ hash: String(height).padStart(64, 'b'), source: 'buyer', data: '', rawData: null, pubkey: null },
-        ...{ outputs: [{ vout: 1, address: 'seller', amount: 25n }], dispensers: { opened: [], extendedTo: null } }
+        hash: String(height).padStart(64, 'b'),
+        source: 'buyer',
+        data: '',
+        rawData: null,
+        pubkey: null,
+        outputs: [{ vout: 1, address: 'seller', amount: 25n }],
+        dispensers: { opened: [], extendedTo: null }
       }
     ]
   });

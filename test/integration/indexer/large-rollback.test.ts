@@ -15,7 +15,9 @@ const MANY = 21_000;
 const MOST_DELETED = 20_000;
 
 const block = (height: number, ...texts: readonly string[]): ChainBlock => ({
-  ...{ height, time: 1_700_000_000 + height, hash: String(height).padStart(64, 'a') },
+  height,
+  time: 1_700_000_000 + height,
+  hash: String(height).padStart(64, 'a'),
   transactions: texts.map((data, at) => ({ hash: `${height}f${at}`.padStart(64, 'd'), source: 'A', fee: 10, data }))
 });
 

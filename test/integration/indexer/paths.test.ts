@@ -78,7 +78,10 @@ function blocksOf(...texts: readonly Texts[]): ChainBlock[] {
     time: 1_700_000_000 + place * 1_200,
     hash: String(place).padStart(64, 'a'),
     transactions: transactions.map(([source, data], position) => ({
-      ...{ hash: `${place} ${position}`.padStart(64, 'd'), source, fee: 10, data },
+      hash: `${place} ${position}`.padStart(64, 'd'),
+      source,
+      fee: 10,
+      data,
       ...(data.startsWith('COINPAY') ? { outputs: [{ vout: 0, address: 'A', amount: 3n * 10n ** 18n }] } : {})
     }))
   }));

@@ -70,7 +70,10 @@ function litecoinBlocks(from: number, to: number): BlockRows[] {
       transactions: [
         {
           hash: hashOf(height, 'd'),
-          ...{ source: 'A', data, rawData: null, pubkey: null },
+          source: 'A',
+          data,
+          rawData: null,
+          pubkey: null,
           outputs: [{ vout: 0, address: 'Z', amount: 2_000_000n }],
           dispensers: { opened: [], extendedTo: null }
         }
@@ -93,7 +96,9 @@ test('PRICES_REPLACED: Litecoin waits for settled prices of Bitcoin, is the same
       openSource: () => DecoderSource.open(decoderDatabase, LITECOIN, 30),
       openStore: () => IndexerStore.open(database, LITECOIN_RULES, 30),
       openPrices: () => PriceSource.open(bitcoinDatabase, BASE, 30),
-      ...{ maxRollbackDepth: 100, pollIntervalMs: 10, log: silentLogger }
+      maxRollbackDepth: 100,
+      pollIntervalMs: 10,
+      log: silentLogger
     });
     await work.openStore();
     await work.openSource();

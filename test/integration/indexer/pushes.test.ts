@@ -16,15 +16,15 @@ const priceOf = (actionIndex: number) =>
     method: 'pushoracleprice',
     actionIndex,
     params: {
-      ...{
-        source_chain: 'LTC',
-        source_address: BOB,
-        coin: 'LTC',
-        tick: 'TOKA',
-        fiat: 'EUR',
-        value: String(actionIndex)
-      },
-      ...{ block_time: 1_700_000_000, action_index: actionIndex, push_generation: 0 }
+      source_chain: 'LTC',
+      source_address: BOB,
+      coin: 'LTC',
+      tick: 'TOKA',
+      fiat: 'EUR',
+      value: String(actionIndex),
+      block_time: 1_700_000_000,
+      action_index: actionIndex,
+      push_generation: 0
     }
   }) as const;
 
@@ -80,18 +80,22 @@ test('kill -9 loses no push and repeats none out of order; a hub that is away st
     const [{ generation } = {}] = await sql(databases.indexer, 'SELECT generation FROM push_generations');
     assert.ok(Number(generation) >= 1);
     assert.deepEqual(retraction?.params, {
-      ...{ source_chain: 'LTC', from_action_index: 2, retraction_generation: generation }
+      source_chain: 'LTC',
+      from_action_index: 2,
+      retraction_generation: generation
     });
     assert.deepEqual(price?.params, {
-      ...{
-        source_chain: 'LTC',
-        action_index: 2,
-        push_generation: generation,
-        source_address: ALICE,
-        coin: 'LTC',
-        tick: 'TOKA'
-      },
-      ...{ fiat: 'USD', value: '2.5', fee: '0.1', memo: 'mine', block_time: 1_700_000_003 }
+      source_chain: 'LTC',
+      action_index: 2,
+      push_generation: generation,
+      source_address: ALICE,
+      coin: 'LTC',
+      tick: 'TOKA',
+      fiat: 'USD',
+      value: '2.5',
+      fee: '0.1',
+      memo: 'mine',
+      block_time: 1_700_000_003
     });
     assert.deepEqual(
       rest.map(({ params }) => params['block_height']),

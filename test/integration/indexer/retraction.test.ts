@@ -13,7 +13,10 @@ const PRICE = (value: string) => `PRICE|1|LTC|TOKA|USD|${value}`;
 async function pricesOf(hub: RecordingHub) {
   const { rows } = (await hub.page('oracle_prices')) as { rows: Record<string, unknown>[] };
   return rows.map(({ action_index, value, block_time, effective_at }) => ({
-    ...{ action_index, value, block_time, delay: Number(effective_at) - Number(block_time) }
+    action_index,
+    value,
+    block_time,
+    delay: Number(effective_at) - Number(block_time)
   }));
 }
 
@@ -82,8 +85,15 @@ test('an indexer that was built anew goes above what the hub remembers of it, so
   const hub = await openRecordingHub();
   try {
     const [same, other] = [1, 2].map((action_index) => ({
-      ...{ source_chain: 'LTC', source_address: ALICE, coin: 'LTC', tick: 'TOKA', fiat: 'USD', value: '9' },
-      ...{ block_time: 1_700_000_000, action_index: action_index + 1, push_generation: 57 }
+      source_chain: 'LTC',
+      source_address: ALICE,
+      coin: 'LTC',
+      tick: 'TOKA',
+      fiat: 'USD',
+      value: '9',
+      block_time: 1_700_000_000,
+      action_index: action_index + 1,
+      push_generation: 57
     }));
     await hub.ask('pushoracleprice', same);
     await hub.ask('pushoracleprice', other);
@@ -113,8 +123,15 @@ test('a push that the hub does not take is told again later, and those behind it
     const indexer = await startIndexer(databases, { HUB_API_HOST: '127.0.0.1', HUB_PORT: String(hub.port) });
     await indexer.until(({ lastIndexedBlock }) => lastIndexedBlock === 1);
     const round = {
-      ...{ source_chain: 'LTC', round: 1, timestamp: 1_700_000_000, btc_block_height: 1, sigs: [], block_index: 1 },
-      ...{ pairs: [{ pair: 'BTC/USD', price: '1' }], action_index: 1, push_generation: 0 }
+      source_chain: 'LTC',
+      round: 1,
+      timestamp: 1_700_000_000,
+      btc_block_height: 1,
+      sigs: [],
+      block_index: 1,
+      pairs: [{ pair: 'BTC/USD', price: '1' }],
+      action_index: 1,
+      push_generation: 0
     };
     await sql(
       databases.indexer,

@@ -20,12 +20,22 @@ test('the service indexes a decoder database, follows its reorgs, survives kill 
     await first.until(({ lastIndexedBlock, synced }) => lastIndexedBlock === 2 && synced === true);
     assert.deepEqual(await holdings(databases), ['Alice 69.5 TOKA', 'Bob 30.5 TOKA']);
     assert.deepEqual(await first.call('getlatestblock'), {
-      ...{ block_index: 2, decoder_block_index: 2, decoder_block: 2 },
-      ...{ lag: 0, in_flight_block: null, is_synced: true }
+      block_index: 2,
+      decoder_block_index: 2,
+      decoder_block: 2,
+      lag: 0,
+      in_flight_block: null,
+      is_synced: true
     });
     assert.deepEqual(await first.call('getactionconfirmations', { action_index: 1 }), {
-      ...{ coin: 'LTC', network: 'regtest', action_index: 1, exists: true, action: 'ISSUE' },
-      ...{ block_index: 1, latest_block_index: 2, confirmations: 2 }
+      coin: 'LTC',
+      network: 'regtest',
+      action_index: 1,
+      exists: true,
+      action: 'ISSUE',
+      block_index: 1,
+      latest_block_index: 2,
+      confirmations: 2
     });
     assert.equal((await first.call('getactionconfirmations', { action_index: 9 }))['exists'], false);
     const { block_hash, ledger_hash, block_index } = await first.call('getblockhashes', { block_index: 2 });

@@ -82,7 +82,8 @@ test('one by one, in one group, with restarts, or prepared ahead: the same rows 
   const chain = fc.sample(anyBlocks, { numRuns: 6, seed: 3 }).flat();
   const blocks = chain.map((block, place) => ({
     ...block,
-    ...{ height: place + 1, hash: String(place).padStart(64, 'a') },
+    height: place + 1,
+    hash: String(place).padStart(64, 'a'),
     transactions: block.transactions.map((own, position) => ({
       ...own,
       hash: `${place} ${position}`.padStart(64, 'e')
@@ -419,8 +420,13 @@ test('LINKs, TRANSFERs and tokens of one undone block leave the files and the he
   });
   const [first, ofA, ofB, last] = blocksOf(
     [
-      ...['FILE|0|a.png', 'ISSUE|0|TOKA|100', 'LINK|0|BTC|2|BTC|1', 'ISSUE|0|TOKC|100', 'ISSUE|0|TOKD|100'],
-      ...['ORDER|1|BTC|TOKC||1|BTC|BTC|1|0', 'SWAP|0|BTC|TOKD||1|BTC|TOKA|5']
+      'FILE|0|a.png',
+      'ISSUE|0|TOKA|100',
+      'LINK|0|BTC|2|BTC|1',
+      'ISSUE|0|TOKC|100',
+      'ISSUE|0|TOKD|100',
+      'ORDER|1|BTC|TOKC||1|BTC|BTC|1|0',
+      'SWAP|0|BTC|TOKD||1|BTC|TOKA|5'
     ],
     ['LINK|0|BTC|1|BTC|2', 'LINK|0|BTC|2|BTC|1', 'ISSUE|0|TOKA||||||B', 'ISSUE|0|TOKB|1', 'LINK|0|BTC|11|BTC|1'],
     ['LINK|0|BTC|1|BTC|2', 'LINK|0|BTC|2|BTC|1'],

@@ -40,10 +40,27 @@ test('preflight and feequote judge an action as the next block would, and leave 
   const preflight = (action: string, params: unknown, source: string | null = ALICE) =>
     call('preflight', { action, params, source });
   assert.deepEqual(await preflight('send', `0|TOKA|30.5|${BOB}`), {
-    ...{ action: 'SEND', coin: 'BTC', supported: true, valid: true, status: 'valid', error: null, denied: false },
-    ...{ guardInert: false, guardInertReason: null, feeExempt: true, busy: false, retryable: false },
-    ...{ xchainFee: '0.00000000', blockIndex: 1, blockTime: 1_700_000_001, feeMode: 'xchain', feeTick: 'GAS' },
-    ...{ feeTokenBalance: '1.00000000', feeAffordable: true, subCommands: [], oracleFeesOwed: {} }
+    action: 'SEND',
+    coin: 'BTC',
+    supported: true,
+    valid: true,
+    status: 'valid',
+    error: null,
+    denied: false,
+    guardInert: false,
+    guardInertReason: null,
+    feeExempt: true,
+    busy: false,
+    retryable: false,
+    xchainFee: '0.00000000',
+    blockIndex: 1,
+    blockTime: 1_700_000_001,
+    feeMode: 'xchain',
+    feeTick: 'GAS',
+    feeTokenBalance: '1.00000000',
+    feeAffordable: true,
+    subCommands: [],
+    oracleFeesOwed: {}
   });
   const refused = await preflight('SEND', [0, 'TOKA', 100.01, BOB, null]);
   assert.deepEqual([refused['valid'], refused['status']], [false, 'invalid: insufficient funds']);

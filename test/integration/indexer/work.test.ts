@@ -22,7 +22,11 @@ const hashOf = (height: number, branch: string) =>
 function blocks(from: number, to: number, branch: string, below = branch, action?: string): BlockRows[] {
   const transactionOf = (height: number, data: string) => ({
     hash: `${branch}${height}`.padStart(64, 'e'),
-    ...{ source: 'A', data, rawData: null, pubkey: null, outputs: [] },
+    source: 'A',
+    data,
+    rawData: null,
+    pubkey: null,
+    outputs: [],
     dispensers: { opened: [], extendedTo: null }
   });
   return Array.from({ length: to - from + 1 }, (_, place) => ({
@@ -88,7 +92,9 @@ test('a group that was prepared on a chain that the decoder has left is not writ
     new IndexerWork({
       openSource: () => DecoderSource.open(decoderDatabase, network, 30),
       openStore: () => IndexerStore.open(database, TEST_RULES, 30),
-      ...{ maxRollbackDepth: 3, pollIntervalMs: 10, log: silentLogger }
+      maxRollbackDepth: 3,
+      pollIntervalMs: 10,
+      log: silentLogger
     });
   const step = async (work: IndexerWork) => {
     assert.equal(await work.inspect(), 'blocks');
@@ -143,7 +149,9 @@ async function offered(ours: readonly BlockRows[], theirs: readonly BlockRows[],
     const work = new IndexerWork({
       openSource: () => DecoderSource.open(database, network, 30),
       openStore: () => IndexerStore.open(indexerDatabase, TEST_RULES, 30),
-      ...{ maxRollbackDepth, pollIntervalMs: 10, log: silentLogger }
+      maxRollbackDepth,
+      pollIntervalMs: 10,
+      log: silentLogger
     });
     works.push(work);
   }
@@ -191,7 +199,9 @@ test('a group that took too long is tried as its first block alone, and that wit
   const work = new IndexerWork({
     openSource: () => DecoderSource.open(decoderDatabase, network, 30),
     openStore: () => IndexerStore.open(indexerDatabase, TEST_RULES, 30),
-    ...{ maxRollbackDepth: 3, pollIntervalMs: 10, log: silentLogger }
+    maxRollbackDepth: 3,
+    pollIntervalMs: 10,
+    log: silentLogger
   });
   const begin = async () => {
     await work.openStore();

@@ -17,7 +17,8 @@ import { createDatabase } from '../../support/mariadb.ts';
 function chainOf(seed: number, first: number, branch: string): ChainBlock[] {
   const blocks = fc.sample(anyBlocks, { numRuns: 2, seed }).flat();
   return blocks.map((block, place) => ({
-    ...{ height: first + place, time: 1_700_000_000 + 600 * (first + place) },
+    height: first + place,
+    time: 1_700_000_000 + 600 * (first + place),
     hash: `${branch}${first + place}`.padStart(64, '0'),
     transactions: block.transactions.map((own, position) => ({
       ...own,

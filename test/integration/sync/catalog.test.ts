@@ -58,12 +58,28 @@ test('one query per server, kept for a while; a server that hangs holds nobody u
   const none = { table_count: 0, data_bytes: 0, index_bytes: 0, total_bytes: 0, row_estimate: 0 };
   assert.deepEqual(first.databases, [
     {
-      ...{ coin: 'litecoin', network: 'regtest', dbType: 'indexer', db_name: 'a', block_height: 7 },
-      ...{ table_count: 2, data_bytes: 2 * page, index_bytes: page, total_bytes: 3 * page, row_estimate: 0 }
+      coin: 'litecoin',
+      network: 'regtest',
+      dbType: 'indexer',
+      db_name: 'a',
+      block_height: 7,
+      table_count: 2,
+      data_bytes: 2 * page,
+      index_bytes: page,
+      total_bytes: 3 * page,
+      row_estimate: 0
     },
     {
-      ...{ coin: 'dogecoin', network: 'regtest', dbType: 'decoder', db_name: 'b', block_height: null },
-      ...{ table_count: 1, data_bytes: page, index_bytes: 0, total_bytes: page, row_estimate: 0 }
+      coin: 'dogecoin',
+      network: 'regtest',
+      dbType: 'decoder',
+      db_name: 'b',
+      block_height: null,
+      table_count: 1,
+      data_bytes: page,
+      index_bytes: 0,
+      total_bytes: page,
+      row_estimate: 0
     },
     { coin: 'litecoin', network: 'testnet', dbType: 'indexer', db_name: null, block_height: null, ...none }
   ]);

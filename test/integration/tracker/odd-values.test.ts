@@ -86,8 +86,11 @@ const expected = (left: readonly Coin[]) => ({
   coins: left
     .toSorted((a, b) => a.outpoint.compare(b.outpoint))
     .map((coin) => ({
-      ...{ outpoint: hex(coin.outpoint), script: hex(coin.script), value: String(coin.value) },
-      ...{ height: 1, maturity: coin.maturity }
+      outpoint: hex(coin.outpoint),
+      script: hex(coin.script),
+      value: String(coin.value),
+      height: 1,
+      maturity: coin.maturity
     })),
   scripts: HASHES.toSorted((a, b) => a.compare(b)).map((script) => {
     const own = COINS.filter((coin) => coin.script.equals(script));

@@ -65,7 +65,10 @@ export async function startTestBcoin(): Promise<TestBcoin> {
     await sleep(50);
   }
   return {
-    ...{ url, user, password, rpc },
+    url,
+    user,
+    password,
+    rpc,
     height: async () => Number(await rpc.call('getblockcount')),
     async send(hex) {
       const txid = String(await rpc.call('sendrawtransaction', [hex]));

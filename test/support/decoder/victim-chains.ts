@@ -45,7 +45,10 @@ export async function startChains(): Promise<ReadonlyMap<string, Chain>> {
   const { node } = await startTestLitecoind();
   await node.mine(110);
   chains.set('litecoind', {
-    ...{ network: litecoin, node, rpc: node.rpc, send: (hex) => node.rpc.call('sendrawtransaction', [hex]) },
+    network: litecoin,
+    node,
+    rpc: node.rpc,
+    send: (hex) => node.rpc.call('sendrawtransaction', [hex]),
     mine: () => node.mine(1),
     coin: async () => {
       const amount = 0.1;
@@ -64,7 +67,10 @@ export async function startChains(): Promise<ReadonlyMap<string, Chain>> {
   await bcoin.mine(540, elsewhere);
   let used = 0;
   chains.set('bcoin', {
-    ...{ network: bitcoin, node: bcoin, rpc: bcoin.rpc, send: (hex) => bcoin.send(hex) },
+    network: bitcoin,
+    node: bcoin,
+    rpc: bcoin.rpc,
+    send: (hex) => bcoin.send(hex),
     mine: () => bcoin.mine(1, elsewhere),
     coin: async () => {
       const block = String(await bcoin.rpc.call('getblockhash', [++used]));

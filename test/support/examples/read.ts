@@ -76,8 +76,15 @@ export function readExamples(file: string, content: string): ExampleFile {
       height = at === undefined ? height + (kind === 'and' ? 0 : 1) : Number(at);
       if (verdicts === undefined && kind === 'when') fail();
       open().lines.push({
-        ...{ kind: 'step', line, height, source, text: said, pays: readPayments(pays) },
-        ...{ verdicts: verdicts ?? null, now: now ?? null, labels: labels?.split(' ') ?? [] }
+        kind: 'step',
+        line,
+        height,
+        source,
+        text: said,
+        pays: readPayments(pays),
+        verdicts: verdicts ?? null,
+        now: now ?? null,
+        labels: labels?.split(' ') ?? []
       });
     }
   }

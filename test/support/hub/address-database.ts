@@ -26,9 +26,15 @@ export function writeAddressDatabase(path: string, network: string, record: Valu
     tree.writeUInt32BE(bits[node] === 0 ? other : taken, (node * 2 + 1) * RECORD_BYTES);
   }
   const metadata = {
-    ...{ binary_format_major_version: 2, binary_format_minor_version: 0, build_epoch: 1_700_000_000n },
-    ...{ database_type: 'Test-City', description: { en: 'one network' }, ip_version: 4, languages: ['en'] },
-    ...{ node_count: count, record_size: RECORD_BYTES * 8 }
+    binary_format_major_version: 2,
+    binary_format_minor_version: 0,
+    build_epoch: 1_700_000_000n,
+    database_type: 'Test-City',
+    description: { en: 'one network' },
+    ip_version: 4,
+    languages: ['en'],
+    node_count: count,
+    record_size: RECORD_BYTES * 8
   };
   writeFileSync(path, Buffer.concat([tree, SEPARATOR, encode(record), METADATA, encode(metadata)]));
 }

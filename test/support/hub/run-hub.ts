@@ -41,7 +41,10 @@ export async function runHub(
   };
   let stopped: Promise<void> | undefined;
   return {
-    ...{ port: hub.port, url, database: own, post },
+    port: hub.port,
+    url,
+    database: own,
+    post,
     call: (method, params = {}, headers = {}) => post({ jsonrpc: '2.0', id: 1, method, params }, headers),
     stop: () => (stopped ??= hub.stop())
   };

@@ -29,7 +29,10 @@ export async function startGuardedNats(): Promise<GuardedNats> {
     authenticator: asReader
   });
   return {
-    ...{ nats, asReader, asPublisher: nkeyAuthenticator(publisher.getSeed()) },
-    ...{ publisher: keep('publisher', publisher.getSeed()), reader: keep('reader', reader.getSeed()) }
+    nats,
+    asReader,
+    asPublisher: nkeyAuthenticator(publisher.getSeed()),
+    publisher: keep('publisher', publisher.getSeed()),
+    reader: keep('reader', reader.getSeed())
   };
 }

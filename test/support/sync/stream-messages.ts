@@ -13,7 +13,12 @@ export const BASE_HEIGHT = 7;
 export function block(height: number, padding = 0, branch = ''): Broadcast {
   const hashes = { ledger_hash: `l${height}${branch}`, actions_hash: `a${height}`, contract_hash: null };
   const message = {
-    ...{ type: 'block', ...INDEXER, schema_version: 7, block_index: height, block_time: 1, ...hashes },
+    type: 'block',
+    ...INDEXER,
+    schema_version: 7,
+    block_index: height,
+    block_time: 1,
+    ...hashes,
     data: { transactions: [{ pad: 'x'.repeat(padding) }] }
   } satisfies BlockMessage as BlockMessage;
   const names = { hashes, previous: null, schema: null };

@@ -169,8 +169,19 @@ async function newToken(context: BlockContext, ownerId: number): Promise<number>
 /** A token as its first ISSUE leaves it. */
 export function tokenRow(tickId: number, actionIndex: number, ownerId: number): Row {
   return {
-    ...{ tick_id: tickId, action_index: actionIndex, last_action_index: actionIndex, owner_id: ownerId },
-    ...{ supply: '0', max_supply: '0', decimals: 18, escrow_action_index: null, coin_price: '0', coin_floor: '0' },
-    ...{ bridge_chains: null, min_depth: null, bridged: 0, description: `token ${tickId}` }
+    tick_id: tickId,
+    action_index: actionIndex,
+    last_action_index: actionIndex,
+    owner_id: ownerId,
+    supply: '0',
+    max_supply: '0',
+    decimals: 18,
+    escrow_action_index: null,
+    coin_price: '0',
+    coin_floor: '0',
+    bridge_chains: null,
+    min_depth: null,
+    bridged: 0,
+    description: `token ${tickId}`
   };
 }

@@ -91,8 +91,13 @@ export class DecoderWriter {
     const source = await address(`bc1q${hex(random.between(0, 1) ? `${random.between(1, 50)}` : name, 38)}`);
     const destination = random.between(1, 3) === 1 ? 1 : await address(`bc1q${hex(`to ${name}`, 38)}`);
     buffer.add('transactions', {
-      ...{ tx_index: txIndex, tx_hash_id: await idOf(connection, 'index_transactions', 'hash', hex(name)) },
-      ...{ block_index: height, source_id: source, destination_id: destination, amount: null, fee: 0 },
+      tx_index: txIndex,
+      tx_hash_id: await idOf(connection, 'index_transactions', 'hash', hex(name)),
+      block_index: height,
+      source_id: source,
+      destination_id: destination,
+      amount: null,
+      fee: 0,
       data: random.pick(DATA),
       raw_data: random.between(0, 1) ? Buffer.from(hex(`raw ${name}`, random.between(0, 64) * 2), 'hex') : null
     });
@@ -102,8 +107,12 @@ export class DecoderWriter {
     }
     if (random.between(1, 12) === 1)
       buffer.add('dispensers', {
-        ...{ tx_index: txIndex, address_id: source, expiration: GENESIS_TIME + random.between(1, 10 ** 8) },
-        ...{ oracle_address_id: null, source_address_id: source, expired_block_index: null }
+        tx_index: txIndex,
+        address_id: source,
+        expiration: GENESIS_TIME + random.between(1, 10 ** 8),
+        oracle_address_id: null,
+        source_address_id: source,
+        expired_block_index: null
       });
     return source;
   }

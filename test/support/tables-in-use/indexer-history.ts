@@ -68,7 +68,9 @@ function bulkTables({ seed, chain }: Setting, size: IndexerSize): BulkRows[] {
     table,
     count: pairs * perPair,
     columns: {
-      ...{ action_index: actionOf(pairs * perPair), address_id: address(pair), tick_id: tick(pair) },
+      action_index: actionOf(pairs * perPair),
+      address_id: address(pair),
+      tick_id: tick(pair),
       amount: amount(pair)
     }
   });
@@ -103,7 +105,9 @@ function bulkTables({ seed, chain }: Setting, size: IndexerSize): BulkRows[] {
       columns: {
         block_index: `${FIRST_HEIGHT} + seq - 1`,
         block_time: `${GENESIS_TIME} + (${FIRST_HEIGHT} + seq - 1) * ${CHAINS[chain].blockSeconds}`,
-        ...{ ledger_hash_id: '4 * seq - 3', actions_hash_id: '4 * seq - 2', contract_hash_id: '4 * seq - 1' },
+        ledger_hash_id: '4 * seq - 3',
+        actions_hash_id: '4 * seq - 2',
+        contract_hash_id: '4 * seq - 1',
         state_hash_id: `IF(seq < ${Math.floor(blocks * 0.3)}, NULL, 4 * seq)`
       }
     },
@@ -144,7 +148,8 @@ function bulkTables({ seed, chain }: Setting, size: IndexerSize): BulkRows[] {
       count: escrows,
       columns: {
         action_index: actionOf(escrows),
-        ...{ address_id: address(pair), tick_id: tick(pair) },
+        address_id: address(pair),
+        tick_id: tick(pair),
         amount: "CONCAT(IF(seq MOD 3, '', '-'), 1 + seq MOD 50, '.5')"
       }
     },
@@ -153,8 +158,12 @@ function bulkTables({ seed, chain }: Setting, size: IndexerSize): BulkRows[] {
       count: sends,
       columns: {
         action_index: actionOf(sends),
-        ...{ tick_id: tick(pair), destination_id: address(pair), amount: credited(pair), memo_id: ids.memo },
-        ...{ status_id: `${ids.valid}`, leg_ordinal: 'seq MOD 4' }
+        tick_id: tick(pair),
+        destination_id: address(pair),
+        amount: credited(pair),
+        memo_id: ids.memo,
+        status_id: `${ids.valid}`,
+        leg_ordinal: 'seq MOD 4'
       }
     },
     {
@@ -172,24 +181,21 @@ function bulkTables({ seed, chain }: Setting, size: IndexerSize): BulkRows[] {
       columns: {
         action_index: actionOf(tickers),
         tick_id: `${FIRST_TICKER} + seq - 1`,
-        ...{
-          max_supply: "'1000000'",
-          decimals: "'18'",
-          description: "CONCAT('token ', seq)",
-          status_id: `${ids.valid}`
-        }
+        max_supply: "'1000000'",
+        decimals: "'18'",
+        description: "CONCAT('token ', seq)",
+        status_id: `${ids.valid}`
       }
     },
     {
       table: 'validator_rewards',
       count: Math.floor(actions / 10),
       columns: {
-        ...{
-          source_id: `${FIRST_ADDRESS} + seq MOD 50`,
-          signing_pubkey_id: '1 + seq MOD 6',
-          reward_type: "'attest_fee'"
-        },
-        ...{ round_reference: 'seq', amount: "CONCAT(seq MOD 89, '.125')" },
+        source_id: `${FIRST_ADDRESS} + seq MOD 50`,
+        signing_pubkey_id: '1 + seq MOD 6',
+        reward_type: "'attest_fee'",
+        round_reference: 'seq',
+        amount: "CONCAT(seq MOD 89, '.125')",
         block_index: blockOf(`(1 + (seq - 1) * 10)`),
         derive_block_index: blockOf(`(1 + (seq - 1) * 10)`)
       }
@@ -198,20 +204,22 @@ function bulkTables({ seed, chain }: Setting, size: IndexerSize): BulkRows[] {
       table: 'escrow_leaf_journal',
       count: escrows,
       columns: {
-        ...{ address_id: address(pair), tick_id: tick(pair), locked_amount: "CONCAT(seq MOD 50, '.5')" },
-        ...{ block_index: blockOf(`(${actionOf(escrows)})`), action_index: actionOf(escrows) }
+        address_id: address(pair),
+        tick_id: tick(pair),
+        locked_amount: "CONCAT(seq MOD 50, '.5')",
+        block_index: blockOf(`(${actionOf(escrows)})`),
+        action_index: actionOf(escrows)
       }
     },
     {
       table: 'contract_state',
       count: Math.floor(actions / 10),
       columns: {
-        ...{
-          contract_index: '1 + seq MOD 50',
-          state_key: "CONCAT('key ', seq MOD 200)",
-          state_value: "CONCAT('\"', seq, ' é\"')"
-        },
-        ...{ block_index: blockOf(`(1 + (seq - 1) * 10)`), action_index: '1 + (seq - 1) * 10' }
+        contract_index: '1 + seq MOD 50',
+        state_key: "CONCAT('key ', seq MOD 200)",
+        state_value: "CONCAT('\"', seq, ' é\"')",
+        block_index: blockOf(`(1 + (seq - 1) * 10)`),
+        action_index: '1 + (seq - 1) * 10'
       }
     },
     {
@@ -223,11 +231,9 @@ function bulkTables({ seed, chain }: Setting, size: IndexerSize): BulkRows[] {
       table: 'markets',
       count: Math.min(tickers - 1, 500),
       columns: {
-        ...{
-          tick1_id: `${FIRST_TICKER} + seq - 1`,
-          tick2_id: `${FIRST_TICKER} + seq`,
-          tick1_price: "CONCAT('0.', seq, '1')"
-        },
+        tick1_id: `${FIRST_TICKER} + seq - 1`,
+        tick2_id: `${FIRST_TICKER} + seq`,
+        tick1_price: "CONCAT('0.', seq, '1')",
         last_updated: `${GENESIS_TIME} + seq`
       }
     }

@@ -142,8 +142,11 @@ async function writeWholeBlockRows(context: BlockContext): Promise<void> {
   const { random, height } = context;
   if (random.between(1, 2) === 1)
     context.add('validator_rewards', {
-      ...{ reward_type: 'attest_fee', round_reference: context.serial(), round_qualifier: 0 },
-      ...{ block_index: height, derive_block_index: height }
+      reward_type: 'attest_fee',
+      round_reference: context.serial(),
+      round_qualifier: 0,
+      block_index: height,
+      derive_block_index: height
     });
   context.add('state_tree_roots', { chain: CHAINS[context.setting.chain].coin, network: 'mainnet' });
   if (random.between(1, 20) === 1)

@@ -53,15 +53,11 @@ function slashed(target: string): Beside {
 function rotated(target: string): Beside {
   return (context, row) =>
     context.add('contract_delegation_rotations', {
-      ...{
-        target_table: target,
-        stake_action_index: row['action_index']!,
-        delegation_action_index: context.actionIndex
-      },
-      ...{
-        prev_signing_pubkey_id: row['signing_pubkey_id']!,
-        new_signing_pubkey_id: Number(row['signing_pubkey_id']) + 1
-      }
+      target_table: target,
+      stake_action_index: row['action_index']!,
+      delegation_action_index: context.actionIndex,
+      prev_signing_pubkey_id: row['signing_pubkey_id']!,
+      new_signing_pubkey_id: Number(row['signing_pubkey_id']) + 1
     });
 }
 
@@ -110,22 +106,35 @@ const IN_PLACE = {
     beside: slashed('contract_stakes')
   },
   contractUnstakeSlashed: {
-    ...{ table: 'contract_unstakes', where: "amount <> '0' AND status_id <> :planned" },
-    ...{ edit: cut, beside: slashed('contract_unstakes') }
+    table: 'contract_unstakes',
+    where: "amount <> '0' AND status_id <> :planned",
+    edit: cut,
+    beside: slashed('contract_unstakes')
   },
   contractStakeRotated: {
-    ...{ table: 'contract_stakes', where: '1', beside: rotated('contract_stakes') },
+    table: 'contract_stakes',
+    where: '1',
+    beside: rotated('contract_stakes'),
     edit: (_, row) => ({ signing_pubkey_id: Number(row['signing_pubkey_id']) + 1 })
   },
   contractUnstakeRotated: {
-    ...{ table: 'contract_unstakes', where: 'status_id <> :planned', beside: rotated('contract_unstakes') },
+    table: 'contract_unstakes',
+    where: 'status_id <> :planned',
+    beside: rotated('contract_unstakes'),
     edit: (_, row) => ({ signing_pubkey_id: Number(row['signing_pubkey_id']) + 1 })
   },
   pollFinalized: {
-    ...{ table: 'polls', where: "poll_status = 'open'" },
+    table: 'polls',
+    where: "poll_status = 'open'",
     edit: ({ height, actionIndex }) => ({
-      ...{ poll_status: 'finalized', winning_option: 1, total_weight: '12.5', total_voters: 3, quorum_met: 1 },
-      ...{ resolved_block: height, effective_close_block: height, finalized_action_index: actionIndex }
+      poll_status: 'finalized',
+      winning_option: 1,
+      total_weight: '12.5',
+      total_voters: 3,
+      quorum_met: 1,
+      resolved_block: height,
+      effective_close_block: height,
+      finalized_action_index: actionIndex
     }),
     beside: (context, row) => {
       for (const option_index of [0, 1])
@@ -133,28 +142,34 @@ const IN_PLACE = {
     }
   },
   pollCalledBack: {
-    ...{ table: 'polls', where: "poll_status = 'finalized' AND callback_execute_action_index IS NULL" },
+    table: 'polls',
+    where: "poll_status = 'finalized' AND callback_execute_action_index IS NULL",
     edit: ({ height, actionIndex }) => ({ callback_due_block: height, callback_execute_action_index: actionIndex })
   },
   attestResolved: {
-    ...{ table: 'attests', where: "request_status = 'pending'" },
+    table: 'attests',
+    where: "request_status = 'pending'",
     edit: ({ height }) => ({ request_status: 'fulfilled', resolved_block: height })
   },
   attestCalledBack: {
-    ...{ table: 'attests', where: 'callback_execute_action_index IS NULL' },
+    table: 'attests',
+    where: 'callback_execute_action_index IS NULL',
     edit: ({ actionIndex }) => ({ callback_execute_action_index: actionIndex })
   },
   attestLinkedToBatch: {
-    ...{ table: 'attests', where: 'batch_action_index IS NULL' },
+    table: 'attests',
+    where: 'batch_action_index IS NULL',
     edit: ({ actionIndex }) => ({ batch_action_index: actionIndex })
   },
   attestHeadJudged: { table: 'attests', where: 'status_id IS NULL OR status_id <> :wrong', edit: wrong },
   xcallResolved: {
-    ...{ table: 'xcalls', where: "request_status = 'pending'" },
+    table: 'xcalls',
+    where: "request_status = 'pending'",
     edit: ({ height }) => ({ request_status: 'done', result_status: 'ok', resolved_block: height })
   },
   xcallCalledBack: {
-    ...{ table: 'xcalls', where: 'callback_action_index IS NULL' },
+    table: 'xcalls',
+    where: 'callback_action_index IS NULL',
     edit: ({ actionIndex }) => ({ callback_action_index: actionIndex })
   },
   betFeedClosed: {
@@ -168,7 +183,8 @@ const IN_PLACE = {
     edit: ({ height }) => ({ terminal_block: height })
   },
   betSettled: {
-    ...{ table: 'bets', where: 'settled_block IS NULL' },
+    table: 'bets',
+    where: 'settled_block IS NULL',
     edit: async (context) => ({ settled_block: context.height, bet_status_id: await context.status('settled') })
   },
   anchorHeadJudged: {
@@ -177,13 +193,15 @@ const IN_PLACE = {
     edit: wrong
   },
   tokenIssuedAgain: {
-    ...{ table: 'tokens', where: '1' },
+    table: 'tokens',
+    where: '1',
     edit: ({ actionIndex, height }) => ({ last_action_index: actionIndex, description: `described at ${height} é` }),
     beside: (context, row) =>
       context.add('issues', { tick_id: row['tick_id']!, description: `described at ${context.height} é` })
   },
   tokenEscrowed: {
-    ...{ table: 'tokens', where: 'escrow_action_index IS NULL' },
+    table: 'tokens',
+    where: 'escrow_action_index IS NULL',
     edit: ({ actionIndex }) => ({ escrow_action_index: actionIndex })
   },
   tokenPriced: { table: 'tokens', where: '1', edit: ({ serial }) => ({ coin_price: `0.${serial()}1` }) },
@@ -193,7 +211,9 @@ const IN_PLACE = {
     edit: () => ({ bridged: 1, bridge_chains: 'LTC', min_depth: 12 })
   },
   tokenSupplied: {
-    ...{ table: 'tokens', where: '1', edit: () => ({}) },
+    table: 'tokens',
+    where: '1',
+    edit: () => ({}),
     beside: (context, row) =>
       context.movements.credit(context.actionIndex, context.pools.address(), Number(row['tick_id']), 10n ** 17n)
   }

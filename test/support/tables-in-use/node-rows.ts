@@ -17,7 +17,11 @@ export async function writeNodeRows(setting: Setting, dbType: DbType, height: nu
   const any = () => random.between(1, 9);
   const pools = { address: any, tick: any, pubkey: any, memo: any, status: any, coin: any, fiat: any, mimeType: any };
   const place: Place = {
-    ...{ random, height, serial, time: 1_700_000_000 + height, actionIndex: turn },
+    random,
+    height,
+    serial,
+    time: 1_700_000_000 + height,
+    actionIndex: turn,
     pools: { ...pools, action: any }
   };
   const buffer = new RowBuffer();

@@ -1,9 +1,24 @@
 /** Tables of one node: no service carries them, and a replica's host may write them itself. */
 export const NODE_TABLES = [
-  ...['cross_chain_calls', 'cross_chain_matches', 'bridge_transfers', 'oracle_prices', 'price_snapshots'],
-  ...['capability_snapshots', 'state_checkpoints', 'policy_snapshots', 'list_snapshots', 'remote_token_snapshots'],
-  ...['anchor_reward_attestations', 'attestation_responses', 'pending_hub_pushes', 'hub_push_deliveries'],
-  ...['recovery_pending_rewards', 'icons', 'cross_chain_call_rejections', 'state_tree_nodes', 'schema_migrations']
+  'cross_chain_calls',
+  'cross_chain_matches',
+  'bridge_transfers',
+  'oracle_prices',
+  'price_snapshots',
+  'capability_snapshots',
+  'state_checkpoints',
+  'policy_snapshots',
+  'list_snapshots',
+  'remote_token_snapshots',
+  'anchor_reward_attestations',
+  'attestation_responses',
+  'pending_hub_pushes',
+  'hub_push_deliveries',
+  'recovery_pending_rewards',
+  'icons',
+  'cross_chain_call_rejections',
+  'state_tree_nodes',
+  'schema_migrations'
 ] as const;
 
 /** Lookup tables of an indexer with the column that holds the value. */

@@ -11,8 +11,11 @@ const ROOT = new URL('../../../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, ROOT), 'utf8');
 /** Name of the database in the documents, by the prefix of its variables. */
 const DATABASES = {
-  ...{ HUB: 'Platform_Hub', DECODER: 'Platform_LTC_Mainnet_Decoder', INDEXER: 'Platform_LTC_Mainnet_Indexer' },
-  ...{ UTXO: 'Platform_LTC_Mainnet_Tracker', REPLICA: 'Platform\\_%' }
+  HUB: 'Platform_Hub',
+  DECODER: 'Platform_LTC_Mainnet_Decoder',
+  INDEXER: 'Platform_LTC_Mainnet_Indexer',
+  UTXO: 'Platform_LTC_Mainnet_Tracker',
+  REPLICA: 'Platform\\_%'
 } as const;
 
 test('the rights that doctor asks for are those of docs/operating/grants.md and of the compose file', () => {
@@ -61,9 +64,17 @@ test('doctor of a service without MariaDB and coin node names each with its reme
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
   const port = String((other.address() as AddressInfo).port);
   const env = {
-    ...{ NETWORK: 'RLTC', NODE_PORT: '1', NODE_USER: 'u', NODE_PASSWORD: 'hunter2-hunter2' },
-    ...{ DECODER_DB_HOST: '127.0.0.1', DECODER_DB_PORT: '1', DECODER_DB_NAME: 'D', DECODER_DB_USER: 'u' },
-    ...{ DECODER_DB_PASS: 'hunter2-hunter2', DECODER_API_HOST: '127.0.0.1', DECODER_API_PORT: port }
+    NETWORK: 'RLTC',
+    NODE_PORT: '1',
+    NODE_USER: 'u',
+    NODE_PASSWORD: 'hunter2-hunter2',
+    DECODER_DB_HOST: '127.0.0.1',
+    DECODER_DB_PORT: '1',
+    DECODER_DB_NAME: 'D',
+    DECODER_DB_USER: 'u',
+    DECODER_DB_PASS: 'hunter2-hunter2',
+    DECODER_API_HOST: '127.0.0.1',
+    DECODER_API_PORT: port
   };
   try {
     const { code, stdout, stderr } = await runCommandLine(['doctor'], env);

@@ -7,8 +7,17 @@ import { DEFAULT_PROFILE, readProfile } from '../../../src/coin/profile.ts';
 const profile = readProfile({
   name: 'fees',
   gas: {
-    ...{ issue: 100_000, issueSubtoken: 50_000, recipient: 100, item: 30, offerDay: 550, offerOwnership: 50_000 },
-    ...{ listShare: 100_000, listEdit: 5_000, listItem: 100, sweep: 5_000, callback: 5_000 }
+    issue: 100_000,
+    issueSubtoken: 50_000,
+    recipient: 100,
+    item: 30,
+    offerDay: 550,
+    offerOwnership: 50_000,
+    listShare: 100_000,
+    listEdit: 5_000,
+    listItem: 100,
+    sweep: 5_000,
+    callback: 5_000
   }
 });
 

@@ -11,8 +11,11 @@ import { findValidatorFaults, findValidatorWarnings } from '../../../src/hub/val
 import { temporaryDirectory } from '../../support/sync/sync-process.ts';
 
 const DATABASE = {
-  ...{ HUB_DB_HOST: '127.0.0.1', HUB_DB_PORT: '3306', HUB_DB_NAME: 'Platform_Hub' },
-  ...{ HUB_DB_USER: 'hub', HUB_DB_PASS: 'hub' }
+  HUB_DB_HOST: '127.0.0.1',
+  HUB_DB_PORT: '3306',
+  HUB_DB_NAME: 'Platform_Hub',
+  HUB_DB_USER: 'hub',
+  HUB_DB_PASS: 'hub'
 };
 
 test('defaults of a hub are as specified', () => {
@@ -89,7 +92,10 @@ test('CONFIG_INVALID: what only validator mode uses is checked all the same, and
 const SEEDS = ['01', '02', '03', '04', '05'].map((digits) => digits.repeat(32));
 const MEMBERS = SEEDS.map((seed, at) => ({ pubkey: signingKey(seed).pubkey, addr: `h${at}:10001` }));
 const VALIDATOR = {
-  ...{ ...DATABASE, P2P_VALIDATOR_ADDR: 'h0:10001', SIGNING_PRIVKEY_HEX: SEEDS[0]!, ORACLE_EPOCH_START: '1' }
+  ...DATABASE,
+  P2P_VALIDATOR_ADDR: 'h0:10001',
+  SIGNING_PRIVKEY_HEX: SEEDS[0]!,
+  ORACLE_EPOCH_START: '1'
 };
 
 /** Loads settings with a file of a set. */
@@ -102,8 +108,14 @@ function load(federation: unknown, env: Readonly<Record<string, string>> = VALID
 test('CONFIG_INVALID: a file of a set names each member once, with a key and an address, and nothing else', () => {
   const [first, second] = MEMBERS as [(typeof MEMBERS)[0], (typeof MEMBERS)[0]];
   const wrong = [
-    ...[[], {}, { members: [] }, { members: MEMBERS, quorum: 'all' }, { members: MEMBERS, seeds: [] }],
-    ...[{ members: [null] }, { members: [first, { ...second, weight: 2 }] }, { members: [{ ...first, addr: 'h' }] }],
+    [],
+    {},
+    { members: [] },
+    { members: MEMBERS, quorum: 'all' },
+    { members: MEMBERS, seeds: [] },
+    { members: [null] },
+    { members: [first, { ...second, weight: 2 }] },
+    { members: [{ ...first, addr: 'h' }] },
     { members: [{ ...first, pubkey: `01${'00'.repeat(31)}` }] },
     { members: [first, { ...second, pubkey: first.pubkey.toUpperCase() }] },
     { members: [first, { ...second, addr: `ws://${first.addr}` }] },
@@ -113,13 +125,11 @@ test('CONFIG_INVALID: a file of a set names each member once, with a key and an 
     assert.throws(() => load(federation), { message: /HUB_FEDERATION/ }, JSON.stringify(federation));
   const { HUB_FEDERATION } = load({ members: [first, { ...second, addr: 'wss://[::1]:7' }], quorum: 'byzantine' });
   assert.deepEqual(HUB_FEDERATION, {
-    ...{
-      members: [
-        { ...first, addr: 'ws://h0:10001' },
-        { ...second, addr: 'wss://[::1]:7' }
-      ],
-      quorum: 'byzantine'
-    }
+    members: [
+      { ...first, addr: 'ws://h0:10001' },
+      { ...second, addr: 'wss://[::1]:7' }
+    ],
+    quorum: 'byzantine'
   });
 });
 

@@ -18,9 +18,16 @@ import { type ListenPlace, listen } from '../../../src/service/ingress/listen.ts
 import { loadServices } from '../../../src/services.ts';
 
 const INDEXER = {
-  ...{ INDEXER_COIN: 'DOGE', INDEXER_NETWORK: 'testnet' },
-  ...{ DECODER_DB_HOST: 'd.local', DECODER_DB_NAME: 'D', DECODER_DB_USER: 'du', DECODER_DB_PASS: 'dp' },
-  ...{ INDEXER_DB_HOST: 'i.local', INDEXER_DB_NAME: 'I', INDEXER_DB_USER: 'iu', INDEXER_DB_PASS: 'ip' }
+  INDEXER_COIN: 'DOGE',
+  INDEXER_NETWORK: 'testnet',
+  DECODER_DB_HOST: 'd.local',
+  DECODER_DB_NAME: 'D',
+  DECODER_DB_USER: 'du',
+  DECODER_DB_PASS: 'dp',
+  INDEXER_DB_HOST: 'i.local',
+  INDEXER_DB_NAME: 'I',
+  INDEXER_DB_USER: 'iu',
+  INDEXER_DB_PASS: 'ip'
 };
 const indexer = (env: Readonly<Record<string, string>>) =>
   loadConfig(indexerVariables, { env, ...indexerChecks }).values;
@@ -69,9 +76,14 @@ test('a service that is reached from its own machine only says so at its start, 
     const told: unknown[] = [];
     const app = { listen: async () => '', server: { address: () => null } };
     await listen(app as unknown as Parameters<typeof listen>[0], {
-      ...{ host: '127.0.0.1', port: 3003, hasKey: false, exposure: 'everybody may do all', isHidden },
-      ...{ variables: { host: 'ENCODER_API_HOST', port: 'ENCODER_API_PORT', key: 'ENCODER_API_KEY' } },
-      ...{ service: 'encoder', log: { warn: (text: string) => told.push(text) } as unknown as ListenPlace['log'] }
+      host: '127.0.0.1',
+      port: 3003,
+      hasKey: false,
+      exposure: 'everybody may do all',
+      isHidden,
+      variables: { host: 'ENCODER_API_HOST', port: 'ENCODER_API_PORT', key: 'ENCODER_API_KEY' },
+      service: 'encoder',
+      log: { warn: (text: string) => told.push(text) } as unknown as ListenPlace['log']
     });
     return told;
   };
@@ -91,7 +103,10 @@ test('CONFIG_INVALID: a miner of a testnet pays nobody without a key', () => {
 
 test('an explorer is refused before its start what cannot be together, and a proxy that is everybody', () => {
   const side = (name: string) => ({
-    ...{ [`${name}_DB_HOST`]: 'db', [`${name}_DB_NAME`]: name, [`${name}_DB_USER`]: 'u', [`${name}_DB_PASS`]: 'p' }
+    [`${name}_DB_HOST`]: 'db',
+    [`${name}_DB_NAME`]: name,
+    [`${name}_DB_USER`]: 'u',
+    [`${name}_DB_PASS`]: 'p'
   });
   const rest = { NETWORK: 'litecoin-regtest', ...side('INDEXER'), ...side('DECODER') };
   const load = (env: Readonly<Record<string, string>>) =>
@@ -109,9 +124,15 @@ test('an explorer is refused before its start what cannot be together, and a pro
 
 test('without NODE_PORT a coin node is asked at the usual port of its network', () => {
   const ports = {
-    ...{ 'bitcoin-mainnet': 8332, 'bitcoin-testnet': 18332, 'bitcoin-regtest': 18443 },
-    ...{ 'litecoin-mainnet': 9332, 'litecoin-testnet': 19332, 'litecoin-regtest': 19443 },
-    ...{ 'dogecoin-mainnet': 22555, 'dogecoin-testnet': 44555, 'dogecoin-regtest': 18332 }
+    'bitcoin-mainnet': 8332,
+    'bitcoin-testnet': 18332,
+    'bitcoin-regtest': 18443,
+    'litecoin-mainnet': 9332,
+    'litecoin-testnet': 19332,
+    'litecoin-regtest': 19443,
+    'dogecoin-mainnet': 22555,
+    'dogecoin-testnet': 44555,
+    'dogecoin-regtest': 18332
   };
   const rest = { NODE_USER: 'u', NODE_PASSWORD: 'p', AUX_POW: '1', ...INDEXER };
   for (const [NETWORK, port] of Object.entries(ports)) {

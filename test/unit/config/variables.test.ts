@@ -93,7 +93,10 @@ test('a secret may stand in a file: that of NAME_FILE, else the systemd credenti
     const load = (env: Record<string, string>, file: Record<string, unknown> = {}) => {
       const all = { MODE: 'server', ...env };
       const { values, origins, warnings } = loadConfig(VARIABLES, {
-        ...{ env: all, file, secrets: readSecretFiles(VARIABLES, all, file), prefixes: ['KEY'] }
+        env: all,
+        file,
+        secrets: readSecretFiles(VARIABLES, all, file),
+        prefixes: ['KEY']
       });
       assert.deepEqual(warnings, []);
       return [values.KEY, origins['KEY']];

@@ -8,8 +8,15 @@ import { definitionOf, FRAME_CONFIG } from '../../support/frame.ts';
 
 const PROXY = '10.0.0.1';
 const report = () => ({
-  ...{ state: 'parsing.caughtUp', isDatabaseReachable: true, lastProcessedBlock: 99, nodeHeight: 100 },
-  ...{ nodePolledAt: monotonicMs(), progressAt: monotonicMs(), failures: 0, rpcErrors: 0, parseErrors: 0 },
+  state: 'parsing.caughtUp',
+  isDatabaseReachable: true,
+  lastProcessedBlock: 99,
+  nodeHeight: 100,
+  nodePolledAt: monotonicMs(),
+  progressAt: monotonicMs(),
+  failures: 0,
+  rpcErrors: 0,
+  parseErrors: 0,
   haltReason: null
 });
 
@@ -18,8 +25,12 @@ function openApp(view: () => DecoderView = () => ({ report: report(), crash: nul
   const app = createDecoderApp({
     ...definitionOf(),
     config: {
-      ...{ ...FRAME_CONFIG, TRUST_PROXY: [PROXY], DECODER_API_KEY: undefined, DECODER_RATE_LIMIT_RPM: 3 },
-      ...{ DECODER_STALL_ALERT_MS: 900_000, DECODER_STALL_FETCH_ATTEMPTS: 20 }
+      ...FRAME_CONFIG,
+      TRUST_PROXY: [PROXY],
+      DECODER_API_KEY: undefined,
+      DECODER_RATE_LIMIT_RPM: 3,
+      DECODER_STALL_ALERT_MS: 900_000,
+      DECODER_STALL_FETCH_ATTEMPTS: 20
     },
     view,
     serves: () => false

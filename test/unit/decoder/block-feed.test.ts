@@ -20,7 +20,11 @@ function block(height: number, what: 'opens' | 'pays' | 'rests', hash = `hash ${
     extendedTo: null
   };
   return {
-    ...{ height, hash, time: height, previousHash: '', findings: [] },
+    height,
+    hash,
+    time: height,
+    previousHash: '',
+    findings: [],
     transactions: what === 'opens' ? [{ ...transaction, dispensers }] : [],
     marks: Uint32Array.of(7, ...(what === 'pays' ? [TILL_MARK] : []))
   };
@@ -88,7 +92,10 @@ test('a branch that changes between two scans ends the group before it', async (
 
 test('attempts at the next block count, whatever becomes of those behind it', async () => {
   const failing = new BlockFeed({
-    ...{ versions: addresses, parallelism: 2, retries: 4, retryDelayMs: 0 },
+    versions: addresses,
+    parallelism: 2,
+    retries: 4,
+    retryDelayMs: 0,
     scan: async ({ from }) => {
       if (from === 9) throw new PlatformError('NODE_UNREACHABLE', { reason: 'no answer' });
       return { blocks: [block(from, 'rests')], sizeBytes: 1 };
@@ -105,7 +112,9 @@ test('429 and 503 halve what is scanned at once; sixteen ranges that go well add
   let [running, most] = [0, 0];
   let status: number | null = null;
   const feed = new BlockFeed({
-    ...{ versions: addresses, parallelism: 8, retries: 0 },
+    versions: addresses,
+    parallelism: 8,
+    retries: 0,
     scan: async ({ from, count }) => {
       most = Math.max(most, ++running);
       await new Promise((resolve) => setImmediate(resolve));
@@ -140,7 +149,10 @@ test('429 and 503 halve what is scanned at once; sixteen ranges that go well add
 test('every attempt counts, until one goes well', async () => {
   let failing = true;
   const feed = new BlockFeed({
-    ...{ versions: addresses, parallelism: 1, retries: 2, retryDelayMs: 0 },
+    versions: addresses,
+    parallelism: 1,
+    retries: 2,
+    retryDelayMs: 0,
     scan: async ({ from }) => {
       if (failing) throw new PlatformError('NODE_UNREACHABLE', { reason: 'no answer' });
       return { blocks: [block(from, 'rests')], sizeBytes: 1 };

@@ -25,11 +25,13 @@ const opening = (
   expiration: number | null,
   { source = 'owner', least = 1n } = {}
 ) => ({
-  ...{ txIndex, source },
+  txIndex,
+  source,
   dispensers: { opened: [{ address, oracleAddress: null, expiration, least }], extendedTo: null }
 });
 const extension = (txIndex: number, extendedTo: number, source = 'owner') => ({
-  ...{ txIndex, source },
+  txIndex,
+  source,
   dispensers: { opened: [], extendedTo }
 });
 const isOpen = (book: DispenserBook, address: string) => book.isTaken(address, 1_000n);
@@ -109,7 +111,9 @@ test('without an address it is that of the source, for 90 days; one that is over
   const counted = { prices: [{ least: 1n, dispensers: 1, payments: 0 }] };
   assert.deepEqual(book.takeChanges().rows, [{ ...row, ...counted, expiration: 600 + 90 * 86_400 }]);
   assert.deepEqual(book.takeChanges(), {
-    ...{ rows: [], extensions: [], payments: [] },
+    rows: [],
+    extensions: [],
+    payments: [],
     forgotten: { rows: [], extensions: [] }
   });
 });

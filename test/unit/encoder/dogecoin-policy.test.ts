@@ -26,9 +26,17 @@ const BOUNDS = { mostRate: BigInt(NETWORK.usualMostRate) * 1_000n, softDust: NET
 
 function order(more: Partial<Order>, request: Parameters<typeof readFee>[0] = {}): Order {
   return {
-    ...{ encoding: 'MULTISIGN', frame: writeFrame('SEND|0|TOK|5|someone'), magic: 'PNOD', sender: SENDER },
-    ...{ outputs: [], feeOutputs: [], changeScript: SENDER.script, limitFee: () => undefined, sequence: 0xffffffff },
-    ...{ fee: readFee(request, POLICY, BOUNDS), dust: { ...NETWORK, floor: 0 } },
+    encoding: 'MULTISIGN',
+    frame: writeFrame('SEND|0|TOK|5|someone'),
+    magic: 'PNOD',
+    sender: SENDER,
+    outputs: [],
+    feeOutputs: [],
+    changeScript: SENDER.script,
+    limitFee: () => undefined,
+    sequence: 0xffffffff,
+    fee: readFee(request, POLICY, BOUNDS),
+    dust: { ...NETWORK, floor: 0 },
     ...more
   };
 }

@@ -5,7 +5,9 @@ import { findCrowded, readFamily } from '../../../src/encoder/coins/mempool-room
 const id = (number: number) => number.toString(16).padStart(64, '0');
 const coin = (number: number, vout = 0) => ({ txid: id(number), vout });
 const entry = (descendantcount: number, descendantsize = 1_000, vsize = 200) => ({
-  ...{ vsize, descendantcount, descendantsize }
+  vsize,
+  descendantcount,
+  descendantsize
 });
 /** A transaction below so many others, each of which has so many below itself. */
 const family = (txid: number, ancestors: number, descendants: number) => {

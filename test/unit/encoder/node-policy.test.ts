@@ -42,7 +42,11 @@ test('NODE_REFUSED: answers that are no policy', () => {
   const mempool = { mempoolminfee: '0.00001' };
   const network = { relayfee: '0.00001' };
   for (const answers of [
-    ...[null, {}, { mempoolminfee: true }, { mempoolminfee: 'much' }, { mempoolminfee: '0.000000001' }],
+    null,
+    {},
+    { mempoolminfee: true },
+    { mempoolminfee: 'much' },
+    { mempoolminfee: '0.000000001' },
     { mempoolminfee: '0.1', maxdatacarriersize: -1 }
   ])
     assert.throws(() => policyOf({ mempool: answers, network }, []), { code: 'NODE_REFUSED' });

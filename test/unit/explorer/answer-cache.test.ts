@@ -17,15 +17,13 @@ beforeEach(() => {
   reported = written = 'first';
   reads = 0;
   const report = (): ExplorerReport => ({
-    ...{
-      state: 'available',
-      circuit: 'closed',
-      height: 1,
-      decoderTip: 1,
-      mark: reported,
-      lastError: null,
-      upstream: null
-    }
+    state: 'available',
+    circuit: 'closed',
+    height: 1,
+    decoderTip: 1,
+    mark: reported,
+    lastError: null,
+    upstream: null
   });
   const read = async (): Promise<Reply> => {
     reads++;

@@ -13,7 +13,8 @@ test('a caller in debt for its reads waits before it reads more, also when it as
   const budget = new WorkBudget();
   const reads = new FairReads({
     addressOf: ({ headers }) => String(headers['address']),
-    ...{ authenticator: createAuthenticator({}), budget }
+    authenticator: createAuthenticator({}),
+    budget
   });
   const coin = {} as Coin;
   const msUntilRead = async (address: string) => {

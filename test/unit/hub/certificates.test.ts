@@ -15,7 +15,9 @@ const RULES = KEYS.rulesOf('a');
 
 function batchOf(seq: number, previous: Batch | null, body: string): Batch {
   return {
-    ...{ seq, time: 1_000 * seq, previous: previous === null ? '' : KEYS.digestOf(previous) },
+    seq,
+    time: 1_000 * seq,
+    previous: previous === null ? '' : KEYS.digestOf(previous),
     operations: [{ submitter: 'a', number: seq - 1, body, sig: '' }]
   };
 }

@@ -54,7 +54,9 @@ test('a quorum is that of the set: three of four, and of five three or four', ()
 
 const PROPOSAL: PrePrepare = { kind: 'prePrepare', view: 0, seq: 1, digest: digestOf(BATCH), batch: BATCH };
 const WISH: ViewChange = {
-  ...{ kind: 'viewChange', view: 1, stable: EMPTY_LOG },
+  kind: 'viewChange',
+  view: 1,
+  stable: EMPTY_LOG,
   places: [
     { proposal: signMessage(ID, PROPOSAL, KEYS[0]!), votes: [SIGNED] },
     { batch: BATCH, votes: [SIGNED] }

@@ -204,7 +204,9 @@ test('a state is taken from a checkpoint that three hubs signed, at its own plac
   const checkpoint = checkpointOf(hub, last, 's');
   const { seq, digest, state } = checkpoint;
   const stableBy = (senders: string): Stable => ({
-    ...{ seq, digest, state },
+    seq,
+    digest,
+    state,
     votes: [...senders].map((sender) => fresh.signed(sender, checkpoint))
   });
   const fresh = new OneHub('b');

@@ -18,7 +18,11 @@ test('a fee in gas tokens, in USD and in the coin of its chain', () => {
 
 test('amounts are rounded up at 8 places', () => {
   const { gasTokenAmount, feeUsd, nativeCoinAmount } = feeAmounts({
-    ...{ gasCost: 1, gasPrice: '0.000000001', gasTokenUsd: '1.00000001', coinUsd: '64000.00000000', coin: 'BTC' }
+    gasCost: 1,
+    gasPrice: '0.000000001',
+    gasTokenUsd: '1.00000001',
+    coinUsd: '64000.00000000',
+    coin: 'BTC'
   });
   assert.deepEqual([gasTokenAmount, feeUsd, nativeCoinAmount], ['0.00000001', '0.00000002', '0.00000001']);
 });
@@ -26,14 +30,19 @@ test('amounts are rounded up at 8 places', () => {
 test('unknown amounts are absent; a fee of nothing needs no price', () => {
   const usd = { feeUsd: '2.50000000' };
   assert.deepEqual(feeAmounts({ ...PARTS, coinUsd: null }), {
-    ...{ gasTokenAmount: '1.00000000', gasTokenUsd: '2.50000000', ...usd }
+    gasTokenAmount: '1.00000000',
+    gasTokenUsd: '2.50000000',
+    ...usd
   });
   const known = { gasTokenAmount: '1.00000000', coinUsd: '80.00000000' };
   assert.deepEqual(feeAmounts({ ...PARTS, gasTokenUsd: null }), { ...known, gasTokenUsd: null });
   assert.deepEqual(feeAmounts({ ...PARTS, gasTokenUsd: '0' }), { ...known, gasTokenUsd: '0' });
   assert.deepEqual(feeAmounts({ ...PARTS, gasCost: 0, gasTokenUsd: null, coinUsd: null }), {
-    ...{ gasTokenAmount: '0.00000000', gasTokenUsd: null, feeUsd: '0.00000000' },
-    ...{ nativeCoinAmount: '0.00000000', nativeCoin: 'LTC' }
+    gasTokenAmount: '0.00000000',
+    gasTokenUsd: null,
+    feeUsd: '0.00000000',
+    nativeCoinAmount: '0.00000000',
+    nativeCoin: 'LTC'
   });
 });
 

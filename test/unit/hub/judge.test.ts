@@ -11,7 +11,9 @@ const priceOf = (text: string) => readPrice(text)!;
 
 /** A source that says what a bitcoin costs in dollars. */
 const answer = (source: SourceAnswer['source'], price: string, at: number | null, servedAt = NOW): SourceAnswer => ({
-  ...{ source, servedAt, madeAt: servedAt },
+  source,
+  servedAt,
+  madeAt: servedAt,
   said: new Map([['BTC/USD', { price: priceOf(price), at }]])
 });
 const found = (prices: readonly string[], at = NOW) => prices.map((price) => ({ price: priceOf(price), at }));
@@ -69,17 +71,16 @@ test('a clock of this machine that is an hour off stops no prices, and one sourc
 
 test('each price says on how many sources it rests and how far they are apart', () => {
   assert.deepEqual(bitcoin(['100', '103', '104']), {
-    ...{
-      pair: 'BTC/USD',
-      price: '103.00000000',
-      sources: 3,
-      deviation: '2.9126',
-      bounded: false,
-      oldestAt: NOW / 1_000
-    }
+    pair: 'BTC/USD',
+    price: '103.00000000',
+    sources: 3,
+    deviation: '2.9126',
+    bounded: false,
+    oldestAt: NOW / 1_000
   });
   assert.deepEqual(widestOf(new Map([['BTC/USD', found(['100', '103', '104'])]])), {
-    ...{ pair: 'BTC/USD', percent: 2.9126 }
+    pair: 'BTC/USD',
+    percent: 2.9126
   });
   const skipped = { price: '0', status: 'skipped', sources: 0, deviation: null, bounded: false, oldestAt: null };
   assert.deepEqual(bitcoin([]), { pair: 'BTC/USD', ...skipped });
@@ -97,7 +98,8 @@ test('a first price is within the bounds of its coin', () => {
   assert.equal(bitcoin(['0.9']).status, 'skipped');
   assert.equal(bitcoin(['64000']).price, '64000.00000000');
   const dogecoin = judgeRound({ byPair: new Map([['DOGE/USD', found(['9999999999'])]]), now: NOW }, new Map(), {
-    ...{ configured: 1, minSources: 1 }
+    configured: 1,
+    minSources: 1
   });
   assert.equal(dogecoin.find(({ pair }) => pair === 'DOGE/USD')?.status, 'skipped');
 });
@@ -106,7 +108,7 @@ test('a price that was bounded says so, and deviates from what its sources said'
   assert.deepEqual(
     ['130', '110']
       .map((price) => bitcoin([price, price], '100'))
-      .map(({ price, bounded, deviation }) => [...[price, bounded, deviation]]),
+      .map(({ price, bounded, deviation }) => [price, bounded, deviation]),
     [
       ['125.00000000', true, '4.0000'],
       ['110.00000000', false, '0.0000']

@@ -12,8 +12,14 @@ test('a price has 8 places: halves are rounded up; what is no price above 0 and 
   assert.deepEqual(
     said.map((each) => readPrice(each)).map((price) => (price === null ? null : formatPrice(price))),
     [
-      ...['64123.50000000', '0.00000001', null, '0.00000001', '0.00000001', '64123.12345679'],
-      ...['9999999999.99999999', '10000000000.00000000']
+      '64123.50000000',
+      '0.00000001',
+      null,
+      '0.00000001',
+      '0.00000001',
+      '64123.12345679',
+      '9999999999.99999999',
+      '10000000000.00000000'
     ]
   );
   const odd = [0, -1, NaN, Infinity, 1e21, '10000000000.00000001', '1e3', '-1', '', ' 1', '1,000', null, {}, [], true];

@@ -42,7 +42,9 @@ test('a resumption is paid for page by page: the next one is read when nothing i
   const owed = Promise.withResolvers<void>();
   server.once('connection', (socket) =>
     stream.subscribe(socket, {
-      ...{ address: 'a', resume: { oracle_prices: 0 }, sendBuffer: () => ({ waitingBytes: 0, takenBytes: 0 }) },
+      address: 'a',
+      resume: { oracle_prices: 0 },
+      sendBuffer: () => ({ waitingBytes: 0, takenBytes: 0 }),
       inTurn: async (work) => {
         isInTurn = true;
         const reading = work();
@@ -88,11 +90,16 @@ test('a crowd that subscribes at once begins with one read, and whose turn does 
   const told: unknown[][] = [];
   const subscribe = (resume: object) => {
     const socket = Object.assign(new EventEmitter(), {
-      ...{ readyState: 1, OPEN: 1, send: (text: string) => told.push([JSON.parse(text).type]) },
+      readyState: 1,
+      OPEN: 1,
+      send: (text: string) => told.push([JSON.parse(text).type]),
       close: (...reason: unknown[]) => told.push(reason)
     });
     stream.subscribe(socket as unknown as WebSocket, {
-      ...{ address: 'a', resume, sendBuffer: () => ({ waitingBytes: 0, takenBytes: 0 }), pay: async () => undefined },
+      address: 'a',
+      resume,
+      sendBuffer: () => ({ waitingBytes: 0, takenBytes: 0 }),
+      pay: async () => undefined,
       inTurn: () => Promise.reject(new PlatformError('ANSWERS_WAITING', { reason: 'no turn' }))
     });
   };

@@ -70,7 +70,10 @@ test("the hub's settings for a service of several networks are those that its mo
       ports.flatMap((service_port, at) => entries('litecoin', networks[at]!, 'x-explorer', { service_port }))
     );
     return await fetchSettings({
-      ...{ hub: { fetchConfigs: async () => tree }, network: ANY_NETWORK, needed: [], maxWaitMs: 0 },
+      hub: { fetchConfigs: async () => tree },
+      network: ANY_NETWORK,
+      needed: [],
+      maxWaitMs: 0,
       places: { EXPLORER_API_PORT: { service: 'explorer', params: ['service_port'] } },
       warn: () => undefined
     });
@@ -87,7 +90,10 @@ test("the hub's settings for a service of several networks are those that its mo
 test('a module says something by being there; where it is nowhere, what is missing is told once', async () => {
   const ask = (tree: ConfigTree) =>
     fetchSettings({
-      ...{ hub: { fetchConfigs: async () => tree }, network: ANY_NETWORK, needed: ['SYNC_MODE'], maxWaitMs: 0 },
+      hub: { fetchConfigs: async () => tree },
+      network: ANY_NETWORK,
+      needed: ['SYNC_MODE'],
+      maxWaitMs: 0,
       places: { SYNC_MODE: { service: 'indexer', params: [], present: 'server' } },
       warn: () => undefined
     });

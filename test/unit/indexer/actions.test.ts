@@ -39,12 +39,17 @@ test('a DEPLOY of 65,536 bytes and one of more: not yet activated, the row in ac
   for (const bytes of [65_536, 65_537]) {
     const ledger = new MemoryLedger();
     ledger.run({
-      ...{ height: 100, time: 0, hash: '' },
+      height: 100,
+      time: 0,
+      hash: '',
       transactions: [{ hash: 'a'.repeat(64), source: 'A', fee: null, data: `DEPLOY|0|${'x'.repeat(bytes)}` }]
     });
     const { rows } = ledger.blocks[0]!;
     assert.deepEqual(rows.map(({ table }) => table).sort(), [
-      ...['actions', 'index_addresses', 'mappings_actions', 'transactions']
+      'actions',
+      'index_addresses',
+      'mappings_actions',
+      'transactions'
     ]);
     assert.equal(rows.find(({ table }) => table === 'actions')!.columns['action_id'], 'DEPLOY');
   }

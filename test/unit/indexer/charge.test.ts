@@ -10,8 +10,14 @@ import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 const { gas } = readProfile({
   name: 'fees',
   gas: {
-    ...{ issue: 100_000, issueSubtoken: 50_000, recipient: 100, item: 100, sweep: 5_000, callback: 5_000 },
-    ...{ offerDay: 550, offerOwnership: 50_000 }
+    issue: 100_000,
+    issueSubtoken: 50_000,
+    recipient: 100,
+    item: 100,
+    sweep: 5_000,
+    callback: 5_000,
+    offerDay: 550,
+    offerOwnership: 50_000
   }
 });
 const DAY_S = 86_400;
@@ -52,17 +58,21 @@ test('the first ISSUE of a ticker is paid in the gas token, which DONATE1 gets; 
   const issued = run(ledger, 'ISSUE|0|TOKN|0|0|0');
   assert.deepEqual(rowsOf(issued, 'fees'), [
     {
-      ...{
-        action_index: ledger.lastAction,
-        tick_id: 1,
-        amount: '1',
-        method: 2,
-        gas_cost: 100_000,
-        gas_price: '0.00001'
-      },
+      action_index: ledger.lastAction,
+      tick_id: 1,
+      amount: '1',
+      method: 2,
+      gas_cost: 100_000,
+      gas_price: '0.00001',
       destination_id: rowsOf(issued, 'fees')[0]!['destination_id'],
-      ...{ xchain_amount: '1', payment_mode: 2, native_coin_amount: null, native_coin: null, oracle_round: null },
-      ...{ fee_preference: 2, status_id: 'valid', fee_version: 2 }
+      xchain_amount: '1',
+      payment_mode: 2,
+      native_coin_amount: null,
+      native_coin: null,
+      oracle_round: null,
+      fee_preference: 2,
+      status_id: 'valid',
+      fee_version: 2
     }
   ]);
   assert.deepEqual([ledger.balance('GAS', 'A'), ledger.balance('GAS', 'D'), ledger.supply('GAS')], ['2', '1', '3']);

@@ -21,8 +21,11 @@ test('rows of a rollback are deleted in parts of a bounded size, by the end of a
 
 test('DATABASE_UNAVAILABLE: a statement that took longer than its limit is named, with the setting that helps', () => {
   const caught = Object.assign(new Error('driver'), {
-    ...{ code: 'ER_STATEMENT_TIMEOUT', errno: 1969, sqlState: '70100' },
-    ...{ sqlMessage: 'Query execution was interrupted', sql: `SELECT *\n  FROM credits WHERE ${'x'.repeat(500)}` }
+    code: 'ER_STATEMENT_TIMEOUT',
+    errno: 1969,
+    sqlState: '70100',
+    sqlMessage: 'Query execution was interrupted',
+    sql: `SELECT *\n  FROM credits WHERE ${'x'.repeat(500)}`
   });
   const { reason } = databaseError(caught).detail as { reason: string };
   assert.match(reason, /interrupted.*DB_QUERY_TIMEOUT.*SELECT \* FROM credits/);

@@ -199,21 +199,24 @@ const PASSED_OVER = {
       batches(repeat(count, () => 'ORDER|0|BTC|XXXX|1|0|BTC|YYYY|0.5')),
       ['ISSUE|0|YYYY|||0', MINT]
     ],
-    ...{ text: TAKER, rules: RULES }
+    text: TAKER,
+    rules: RULES
   },
   'ORDER, many makers that exclude it, without limits': {
     before: (count: number) => [
       [...TOKENS_OF_TWO, MINT],
       batches(repeat(count, () => 'ORDER|0|BTC|XXXX|1|0|BTC|YYYY|1||||3'))
     ],
-    ...{ text: TAKER, rules: UNBOUNDED }
+    text: TAKER,
+    rules: UNBOUNDED
   },
   'payment, many dispensers': {
     before: (count: number) => [
       ['ISSUE|0|XXXX|0|0|0||10000000', 'ISSUE|0|PAYT|0|0|0||1000'],
       batches(repeat(count, () => 'DISPENSER|0|BTC|XXXX|1|0|1|BTC|PAYT|1'))
     ],
-    ...{ text: ['SEND|0|PAYT|1|A'], rules: RULES }
+    text: ['SEND|0|PAYT|1|A'],
+    rules: RULES
   }
 };
 

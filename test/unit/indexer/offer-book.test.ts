@@ -10,8 +10,19 @@ const side = (tick: string | null, amount: bigint) => ({ tick, amount, isOwnersh
 function tradeOf(index: number, given: Partial<Trade>): Trade {
   const { give, get } = { give: side('TOKA', 10n), get: side('TOKB', 10n), ...given };
   return {
-    ...{ kind: 'order', index, source: 'a', status: 'open', give, get, giveLeft: give.amount, getLeft: get.amount },
-    ...{ getAddress: 'a', expiration: 100, allowList: null, blockList: null, refundAddress: 'a' },
+    kind: 'order',
+    index,
+    source: 'a',
+    status: 'open',
+    give,
+    get,
+    giveLeft: give.amount,
+    getLeft: get.amount,
+    getAddress: 'a',
+    expiration: 100,
+    allowList: null,
+    blockList: null,
+    refundAddress: 'a',
     ...given
   };
 }
@@ -39,8 +50,15 @@ test('after many changes a book tells the same as a sorted list of its live offe
     const terms = { give: side(`T${roll(3)}`, amount()), get: side(`T${roll(3)}`, amount()) };
     const kind = roll(2) === 0 ? 'order' : 'swap';
     const match: Offer = {
-      ...{ kind: 'coinpay', index, status: status === 'open' ? 'pending_coinpay' : status, expiration: roll(50) },
-      ...{ payee: 'a', coinAmount: 1n, seller: 5_000 + roll(20), buyer: 6_000 + roll(20), give: side('T1', 1n) }
+      kind: 'coinpay',
+      index,
+      status: status === 'open' ? 'pending_coinpay' : status,
+      expiration: roll(50),
+      payee: 'a',
+      coinAmount: 1n,
+      seller: 5_000 + roll(20),
+      buyer: 6_000 + roll(20),
+      give: side('T1', 1n)
     };
     const allowList = roll(3) === 0 ? 7 : null;
     const offer = roll(4) === 0 ? match : tradeOf(index, { kind, ...common, status, ...terms, allowList });

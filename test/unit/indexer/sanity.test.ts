@@ -18,8 +18,9 @@ function afterActions(...texts: readonly string[]) {
 }
 
 const added = (held: string, escrowed: string, rows: number): TickSums => ({
-  ...{ held: parseAmount(held.replace('-', ''))! * (held.startsWith('-') ? -1n : 1n) },
-  ...{ escrowed: parseAmount(escrowed)!, rows }
+  held: parseAmount(held.replace('-', ''))! * (held.startsWith('-') ? -1n : 1n),
+  escrowed: parseAmount(escrowed)!,
+  rows
 });
 
 test('sums of what an action moved: a SEND adds nothing, a DESTROY takes away, an ORDER holds', () => {

@@ -33,7 +33,10 @@ function ledgerAt(height: number): MemoryLedger {
 }
 
 const payment = (source: string, address: string, amount: bigint) => ({
-  ...{ hash: '1'.repeat(64), source, fee: null, data: '' },
+  hash: '1'.repeat(64),
+  source,
+  fee: null,
+  data: '',
   outputs: [{ vout: 0, address, amount }]
 });
 

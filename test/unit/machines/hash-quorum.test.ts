@@ -159,8 +159,12 @@ test('a block that will never be named is unnamed, and sources that cannot be as
 
 test('every state is reached', () => {
   const events = [
-    ...[says('a', 'x'), says('b', 'x'), says('b', 'y'), { type: 'round.ended' } as const],
-    ...[{ type: 'xstate.done.actor.gather' }, { type: 'xstate.error.actor.gather', error: new Error('failed') }]
+    says('a', 'x'),
+    says('b', 'x'),
+    says('b', 'y'),
+    { type: 'round.ended' } as const,
+    { type: 'xstate.done.actor.gather' },
+    { type: 'xstate.error.actor.gather', error: new Error('failed') }
   ] as never[];
   assert.deepEqual(reachedStates(machine, TWO, events), everyState(machine));
 });

@@ -169,7 +169,8 @@ test('every metric of ours is on the dashboard, and dashboard and alerts ask for
   const withActors = ['decoder', 'indexer'];
   const others = [...withActors, 'hub', 'encoder', 'miner'].map((service) =>
     createMetrics({
-      ...{ service, actors: () => [] },
+      service,
+      actors: () => [],
       describe: (registry) => {
         if (service === 'encoder' || service === 'miner')
           describeNode(registry, service, { silentMs: 0, answerAgeS: 0 });
@@ -208,7 +209,8 @@ test('a hub tells of its prices how many sources are missing, how far they diffe
   const now = performance.timeOrigin + performance.now();
   const pricing = { answered: 1, deviation: 6.5, keptAt: now - 3_500 };
   const metrics = createMetrics({
-    ...{ service: 'hub', actors: () => [] },
+    service: 'hub',
+    actors: () => [],
     describe: (registry) => {
       describeOracle(registry, { configured: 3, intervalMs: 1_000, pricing: () => pricing });
       return () => undefined;

@@ -42,8 +42,25 @@ test('property: a body is what the language reads, with whole numbers beyond 2^5
   ];
   const pieces = fc.constantFrom(
     ...numbers,
-    ...['[', ']', '{', '}', ',', ':', ' ', '\n', 'true', 'null', 'tru', '.5', '"a"', '"__proto__":', `"${large}"`],
-    ...['"\\"', '"\\\\"', `"\\"${large}`, '"']
+    '[',
+    ']',
+    '{',
+    '}',
+    ',',
+    ':',
+    ' ',
+    '\n',
+    'true',
+    'null',
+    'tru',
+    '.5',
+    '"a"',
+    '"__proto__":',
+    `"${large}"`,
+    '"\\"',
+    '"\\\\"',
+    `"\\"${large}`,
+    '"'
   );
   const near = fc.array(pieces, { maxLength: 12 }).map((all) => all.join(''));
   const whole = fc

@@ -34,14 +34,18 @@ test('HOST_UNKNOWN: 421 for a public name that is not listed; addresses, private
     assert.equal((await ask(app, { host, 'x-api-key': 'k' })).statusCode, 200, 'no page of a stranger has the key');
   }
   for (const host of [
-    ...['127.0.0.1:80', '[::1]:3002', 'localhost', 'LOCALHOST:1', 'hub', 'hub:10000', 'hub.default.svc'],
-    ...[
-      'hub.default.svc.cluster.local:80',
-      'node.lan',
-      'hub.example.com',
-      'HUB.example.com.:443',
-      'a.b.nodes.example.com'
-    ]
+    '127.0.0.1:80',
+    '[::1]:3002',
+    'localhost',
+    'LOCALHOST:1',
+    'hub',
+    'hub:10000',
+    'hub.default.svc',
+    'hub.default.svc.cluster.local:80',
+    'node.lan',
+    'hub.example.com',
+    'HUB.example.com.:443',
+    'a.b.nodes.example.com'
   ])
     assert.equal((await ask(app, { host })).statusCode, 200, host);
   const any = createFrame(definitionOf({ config: { ...FRAME_CONFIG, PUBLIC_HOSTS: ['*'] } }));

@@ -18,43 +18,55 @@ function service(options: Partial<RpcOptions> & { readonly key?: string } = {}) 
   const [summary, result] = ['A method', Type.Unknown()];
   const methods = {
     echo: rpcMethod({
-      ...{ summary, result },
+      summary,
+      result,
       params: Type.Object({ value: Type.Unknown() }),
       write: false,
       run: ({ value }) => value
     }),
     store: rpcMethod({
-      ...{ summary, result },
+      summary,
+      result,
       params: Type.Object({ value: Type.Number() }),
       write: true,
       run: ({ value }) => called.push(`store ${value}`)
     }),
     broken: rpcMethod({
-      ...{ summary, result, write: false },
+      summary,
+      result,
+      write: false,
       run: () => {
         throw new Error('secret path /etc/x');
       }
     }),
     picky: rpcMethod({
-      ...{ summary, result, write: false },
+      summary,
+      result,
+      write: false,
       run: () => {
         throw new PlatformError('REQUEST_INVALID', { reason: 'value is too old' });
       }
     }),
     away: rpcMethod({
-      ...{ summary, result, write: false, errors: ['DATABASE_UNAVAILABLE'] },
+      summary,
+      result,
+      write: false,
+      errors: ['DATABASE_UNAVAILABLE'],
       run: () => {
         throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'connect ECONNREFUSED 10.0.0.5:3306' });
       }
     }),
     unknown: rpcMethod({
-      ...{ summary, result, write: false, errors: ['RECORD_UNKNOWN'] },
+      summary,
+      result,
+      write: false,
+      errors: ['RECORD_UNKNOWN'],
       run: () => {
         throw new PlatformError('RECORD_UNKNOWN', { reason: 'no price of LTC yet' });
       }
     }),
-    health: rpcMethod({ ...{ summary, result, write: false }, run: () => new RpcAnswer(503, { status: 'degraded' }) }),
-    nothing: rpcMethod({ ...{ summary, result, write: false }, run: () => undefined })
+    health: rpcMethod({ summary, result, write: false, run: () => new RpcAnswer(503, { status: 'degraded' }) }),
+    nothing: rpcMethod({ summary, result, write: false, run: () => undefined })
   };
   const log = pino({ level: 'error' }, { write: (line: string) => logged.push(line) });
   const { key, ...rpc } = options;
@@ -235,7 +247,10 @@ test('texts of numbers are numbers, numbers are texts, and null is absent where 
     )
   });
   const note = rpcMethod({
-    ...{ summary: 'Notes', params, result: Type.Null(), write: false },
+    summary: 'Notes',
+    params,
+    result: Type.Null(),
+    write: false,
     run: (given) => {
       called.push(given);
       return null;
@@ -252,14 +267,12 @@ test('texts of numbers are numbers, numbers are texts, and null is absent where 
   for (const given of [
     ...['', '1e3', '0x1', ' 1', '01', '1.5', '9007199254740993'].map((count) => ({ count })),
     ...[1e21, -1, true, [1]].map((id) => ({ id })),
-    ...[
-      { isOn: 1 },
-      { isOn: 'yes' },
-      { coins: { vout: 1 } },
-      { count: {} },
-      { coins: [{ vout: null }] },
-      { coins: [null] }
-    ]
+    { isOn: 1 },
+    { isOn: 'yes' },
+    { coins: { vout: 1 } },
+    { count: {} },
+    { coins: [{ vout: null }] },
+    { coins: [null] }
   ])
     assert.equal((await ask(given)).error?.code, -32602, JSON.stringify(given));
 });

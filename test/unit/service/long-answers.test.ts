@@ -35,15 +35,16 @@ async function open() {
   };
   const nothing = () => Readable.from([]) as AsyncIterable<Uint8Array>;
   const methods = {
-    big: rpcMethod({ ...{ summary, result }, write: false, run: note('big', () => ({ text: MEGABYTE })) }),
+    big: rpcMethod({ summary, result, write: false, run: note('big', () => ({ text: MEGABYTE })) }),
     rows: rpcMethod({
-      ...{ summary, result },
+      summary,
+      result,
       write: false,
       run: note('rows', () => StreamedResult.ofRows(pages, { before: '{"rows":', after: ',"watermark":7}' }))
     }),
-    none: rpcMethod({ ...{ summary, result }, write: false, run: () => StreamedResult.ofRows(nothing) }),
-    kept: rpcMethod({ ...{ summary, result }, write: false, run: () => new KeptResult({ kept: true }) }),
-    store: rpcMethod({ ...{ summary, result }, write: true, run: note('store', () => 'stored') })
+    none: rpcMethod({ summary, result, write: false, run: () => StreamedResult.ofRows(nothing) }),
+    kept: rpcMethod({ summary, result, write: false, run: () => new KeptResult({ kept: true }) }),
+    store: rpcMethod({ summary, result, write: true, run: note('store', () => 'stored') })
   };
   const app = openRpc({ methods });
   await app.listen({ host: '127.0.0.1', port: 0 });

@@ -62,7 +62,8 @@ const database = openHubDatabase(
 );
 const hub = createHubApp({
   ...definitionOf(),
-  ...{ clockOffMs: () => 0, set: null },
+  clockOffMs: () => 0,
+  set: null,
   config: {
     ...FRAME_CONFIG,
     HUB_API_KEY: ['k'],

@@ -60,22 +60,33 @@ const ADMIN_KEY = 'key-of-telemetry';
 
 const tracker = (keys?: Keys, findCoins: () => Promise<Uint8Array<ArrayBuffer>> = reading) =>
   createTrackerApp({
-    ...{ ...common, network, findCoins, findBalance: reading },
+    ...common,
+    network,
+    findCoins,
+    findBalance: reading,
     config: { ...FRAME_CONFIG, UTXO_TRACKER_API_KEY: keys, UTXO_TRACKER_RATE_LIMIT_RPM: 10_000 },
     view: () => ({ report: { ...chain, ...more, mempool } as never, crash: null })
   });
 
 const indexer = (keys?: Keys) =>
   createIndexerApp({
-    ...{ ...common, network, profile: DEFAULT_PROFILE },
-    ...{ findAction: reading, findHashes: reading, findStakes: reading, tryAction: reading },
+    ...common,
+    network,
+    profile: DEFAULT_PROFILE,
+    findAction: reading,
+    findHashes: reading,
+    findStakes: reading,
+    tryAction: reading,
     config: { ...FRAME_CONFIG, INDEXER_API_KEY: keys, INDEXER_RATE_LIMIT_RPM: 10_000 },
     view: () => ({ report: null, crash: null })
   });
 
 const explorer = (keys?: Keys) => {
   const coin: Coin = {
-    ...{ network, read: reading, askIndexer: reading, gone: new AbortController().signal },
+    network,
+    read: reading,
+    askIndexer: reading,
+    gone: new AbortController().signal,
     report: () => ({ state: 'available' }) as never
   };
   const config = {
@@ -96,18 +107,36 @@ const hub = (keys?: Keys) => {
   const database = {
     ...(Object.fromEntries(ways) as unknown as HubDatabase),
     page,
-    ...{ isReady: () => true, probe: async () => true, circuit: () => 'closed' as const, takesWrites: () => true }
+    isReady: () => true,
+    probe: async () => true,
+    circuit: () => 'closed' as const,
+    takesWrites: () => true
   };
   return createHubApp({
-    ...{ ...common, database, set: null, clockOffMs: () => 0 },
+    ...common,
+    database,
+    set: null,
+    clockOffMs: () => 0,
     config: {
       ...FRAME_CONFIG,
-      ...{ HUB_API_KEY: keys, HUB_RATE_LIMIT_RPM: 10_000, CORS_ORIGIN: undefined, HUB_DB_NAME: 'hub' },
-      ...{ HUB_SENSITIVE_READ_AUTH: false, HUB_PUSH_AUTH: false, HUB_UNTRUSTED_RETENTION_DAYS: 0 },
-      ...{ HUB_HISTORY_RETENTION_DAYS: 0, GOV_VOTING_PERIOD: 1_000, TELEMETRY_ENABLED: true },
-      ...{ TELEMETRY_RETENTION_DAYS: 0, TELEMETRY_IP_SALT: undefined, TELEMETRY_ADMIN_KEY: [ADMIN_KEY] },
-      ...{ PRICE_SOURCES: undefined, ORACLE_ROUND_INTERVAL: 600_000, ORACLE_STALENESS_THRESHOLD_S: undefined },
-      ...{ PLATFORM_PROFILE: DEFAULT_PROFILE, HUB_CAPABILITY_CONFIG: {} }
+      HUB_API_KEY: keys,
+      HUB_RATE_LIMIT_RPM: 10_000,
+      CORS_ORIGIN: undefined,
+      HUB_DB_NAME: 'hub',
+      HUB_SENSITIVE_READ_AUTH: false,
+      HUB_PUSH_AUTH: false,
+      HUB_UNTRUSTED_RETENTION_DAYS: 0,
+      HUB_HISTORY_RETENTION_DAYS: 0,
+      GOV_VOTING_PERIOD: 1_000,
+      TELEMETRY_ENABLED: true,
+      TELEMETRY_RETENTION_DAYS: 0,
+      TELEMETRY_IP_SALT: undefined,
+      TELEMETRY_ADMIN_KEY: [ADMIN_KEY],
+      PRICE_SOURCES: undefined,
+      ORACLE_ROUND_INTERVAL: 600_000,
+      ORACLE_STALENESS_THRESHOLD_S: undefined,
+      PLATFORM_PROFILE: DEFAULT_PROFILE,
+      HUB_CAPABILITY_CONFIG: {}
     },
     stream: new PriceStream(database, silentLogger, { sends: 50, bytes: 1_000_000 }),
     placeOf: () => ({ country: null, region: null })

@@ -11,7 +11,8 @@ test('a client of a stream may send two hundred frames in ten seconds: more end 
     let ended = 0;
     const socket = Object.assign(new EventEmitter(), { terminate: () => ended++ });
     new StreamSubscriber(socket as unknown as WebSocket, 'a', () => ({ waitingBytes: 0, takenBytes: 0 }), {
-      ...{ sends: 1, bytes: 1 }
+      sends: 1,
+      bytes: 1
     });
     for (let n = 0; n < 200; n++) socket.emit(frame);
     now += 10_001;

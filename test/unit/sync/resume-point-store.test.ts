@@ -11,8 +11,16 @@ import { atEnd } from '../../support/cleanup.ts';
 
 const ID: DatabaseId = { dbType: 'decoder', chain: 'litecoin', network: 'regtest' };
 const point = (height: number): ResumePoint => ({
-  ...{ height, blockTime: 1, hashes: { block_hash: 'aa' }, recent: [], openGroup: null },
-  ...{ algorithm: 3, reorgs: 0, forks: [], lookupIds: {}, watches: {} }
+  height,
+  blockTime: 1,
+  hashes: { block_hash: 'aa' },
+  recent: [],
+  openGroup: null,
+  algorithm: 3,
+  reorgs: 0,
+  forks: [],
+  lookupIds: {},
+  watches: {}
 });
 
 test('STATE_UNWRITABLE: what follows a point that could not be kept is not kept either, though there is room by then', async () => {

@@ -89,14 +89,13 @@ test('VERIFY_HASHES with fewer than two sources is warned about: one that is nam
 test('CONFIG_INVALID: VERIFY_CHECKPOINT_QUORUM without validators or with an infra-only replica, and validators that are none', () => {
   const pinned = { pubkey: 'ab'.repeat(32), weight: 1, source: 'one' };
   const env = {
-    ...{
-      SYNC_MODE: 'client',
-      HUB_API_HOST: 'hub',
-      SYNC_SOURCES: 'http://a:3006',
-      REPLICA_DB_HOST: 'db',
-      REPLICA_DB_USER: 'u'
-    },
-    ...{ VERIFY_CHECKPOINT_QUORUM: 'true', VERIFY_STATE_COMMITMENT: 'false' }
+    SYNC_MODE: 'client',
+    HUB_API_HOST: 'hub',
+    SYNC_SOURCES: 'http://a:3006',
+    REPLICA_DB_HOST: 'db',
+    REPLICA_DB_USER: 'u',
+    VERIFY_CHECKPOINT_QUORUM: 'true',
+    VERIFY_STATE_COMMITMENT: 'false'
   };
   const faults = (more: Record<string, string>): string => {
     try {

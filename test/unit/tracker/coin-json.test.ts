@@ -28,16 +28,15 @@ test('coins that are written as bytes are those that JSON would have', () => {
         json.add(0, coinBytes(outpoint, value), height, vout, coinbase);
       }
       const told = list.map(({ id, vout, value, height, coinbase }) => ({
-        ...{
-          txid: printId(id),
-          fullTxid: printId(id),
-          vout,
-          value: String(value),
-          height,
-          coinbase,
-          confirmations: vout
-        },
-        ...{ amount: toDecimal(value), scriptPubKey: script }
+        txid: printId(id),
+        fullTxid: printId(id),
+        vout,
+        value: String(value),
+        height,
+        coinbase,
+        confirmations: vout,
+        amount: toDecimal(value),
+        scriptPubKey: script
       }));
       assert.deepEqual(JSON.parse(String(json.finish(`],"tail":${JSON.stringify(tail)}}`))), { coins: told, tail });
     })

@@ -85,7 +85,8 @@ function assertLeft({ made, spent, scripts }: ReducedChanges, expected: ReturnTy
       .map(([coin, { script, value, height }]) => ({
         outpoint: outpointOf(coin).toString('hex'),
         script: hashOf(script).toString('hex'),
-        ...{ value, height }
+        value,
+        height
       }))
       .sort((a, b) => (a.outpoint < b.outpoint ? -1 : 1))
   );

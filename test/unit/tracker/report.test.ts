@@ -5,9 +5,19 @@ import { quiescenceOf, type TrackerReport, trackerStatusOf } from '../../../src/
 const NOW = 100_000;
 const MEMPOOL = { knownAt: NOW - 1_000, patienceMs: 5_000, size: 3, oddCount: 0 };
 const REPORT: TrackerReport = {
-  ...{ state: 'parsing.caughtUp', isDatabaseReachable: true, lastProcessedBlock: 9, nodeHeight: 9 },
-  ...{ nodePolledAt: NOW, progressAt: NOW, failures: 0, rpcErrors: 0, haltReason: null },
-  ...{ mempool: MEMPOOL, reorgs: 0, lastReorgDepth: 0, firstSync: null }
+  state: 'parsing.caughtUp',
+  isDatabaseReachable: true,
+  lastProcessedBlock: 9,
+  nodeHeight: 9,
+  nodePolledAt: NOW,
+  progressAt: NOW,
+  failures: 0,
+  rpcErrors: 0,
+  haltReason: null,
+  mempool: MEMPOOL,
+  reorgs: 0,
+  lastReorgDepth: 0,
+  firstSync: null
 };
 const viewOf = (changes: Partial<TrackerReport>) => ({ report: { ...REPORT, ...changes }, crash: null });
 

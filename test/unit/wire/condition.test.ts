@@ -27,8 +27,16 @@ test('an actor is well at the tip, works towards it, waits for what mends, and f
   assert.deepEqual(
     found.map(({ state, doing }) => `${state}: ${doing}`),
     [
-      ...['well: live', 'well: behind', 'working: live', 'working: bootstrapping: loading', 'waiting: reconnecting'],
-      ...['waiting: live', 'failed: halted', 'waiting: died, is restarted soon', 'failed: parked', 'unknown: starting']
+      'well: live',
+      'well: behind',
+      'working: live',
+      'working: bootstrapping: loading',
+      'waiting: reconnecting',
+      'waiting: live',
+      'failed: halted',
+      'waiting: died, is restarted soon',
+      'failed: parked',
+      'unknown: starting'
     ]
   );
 });
@@ -57,7 +65,12 @@ test('a wait is the error that an actor is down with, else what it names', () =>
     { state: 'paused', reason: null, waiting: null }
   ].map(waitOf);
   assert.deepEqual(found, [
-    ...['the circuit breaker', null, 'the account is refused', 'the circuit breaker', null, 'paused']
+    'the circuit breaker',
+    null,
+    'the account is refused',
+    'the circuit breaker',
+    null,
+    'paused'
   ]);
 });
 

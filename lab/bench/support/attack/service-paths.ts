@@ -18,8 +18,13 @@ const CONNECTIONS = 200;
 const COINS = 600;
 const ROUNDS = 1_500;
 const TABLES = [
-  ...['price_snapshots', 'oracle_prices', 'cross_chain_matches', 'capability_snapshots', 'cross_chain_calls'],
-  ...['state_checkpoints', 'anchor_reward_attestations']
+  'price_snapshots',
+  'oracle_prices',
+  'cross_chain_matches',
+  'capability_snapshots',
+  'cross_chain_calls',
+  'state_checkpoints',
+  'anchor_reward_attestations'
 ];
 /** Nobody is refused for asking often: what is measured is what answers cost. */
 const UNLIMITED = { HTTP_MAX_PER_IP: '1000', LOG_LEVEL: 'error' } as const;
@@ -101,22 +106,37 @@ export async function measureServicePaths(): Promise<Figure[]> {
   const [tracker, encoder] = [await freePort(), await freePort()];
   const known = { $address: rich, $paid: rich };
   const trackerProcess = startServiceProcess('utxo', {
-    ...{ ...UNLIMITED, ...nodeEnv(node), ...databaseEnv('UTXO', await createDatabase('tracker')) },
-    ...{ UTXO_TRACKER_API_HOST: '127.0.0.1', UTXO_TRACKER_API_PORT: String(tracker), UTXO_TRACKER_RATE_LIMIT_RPM: RPM }
+    ...UNLIMITED,
+    ...nodeEnv(node),
+    ...databaseEnv('UTXO', await createDatabase('tracker')),
+    UTXO_TRACKER_API_HOST: '127.0.0.1',
+    UTXO_TRACKER_API_PORT: String(tracker),
+    UTXO_TRACKER_RATE_LIMIT_RPM: RPM
   });
   const encoderProcess = startServiceProcess('encoder', {
-    ...{ ...UNLIMITED, ...nodeEnv(node), UTXO_TRACKER_URL: 'http://127.0.0.1', UTXO_TRACKER_API_PORT: String(tracker) },
-    ...{ ENCODER_API_HOST: '127.0.0.1', ENCODER_API_PORT: String(encoder), ENCODER_RATE_LIMIT_RPM: RPM }
+    ...UNLIMITED,
+    ...nodeEnv(node),
+    UTXO_TRACKER_URL: 'http://127.0.0.1',
+    UTXO_TRACKER_API_PORT: String(tracker),
+    ENCODER_API_HOST: '127.0.0.1',
+    ENCODER_API_PORT: String(encoder),
+    ENCODER_RATE_LIMIT_RPM: RPM
   });
   const create = { pubkey: rich, data: 'SEND|0|TOK|5|someone', feePerKb: '20000', utxos: [], fee: null };
   figures.push(
     ...(await measure({
-      ...{ name: 'encoder', port: encoder, started: encoderProcess, most: 1_000 },
+      name: 'encoder',
+      port: encoder,
+      started: encoderProcess,
+      most: 1_000,
       own: [callOf('estimate_fee'), callOf('get_utxos', { address: poor })],
       says: [...callsOf('encoder', known), post(callOf('create_tx', create))]
     })),
     ...(await measure({
-      ...{ name: 'tracker', port: tracker, started: trackerProcess, most: 250 },
+      name: 'tracker',
+      port: tracker,
+      started: trackerProcess,
+      most: 250,
       own: [callOf('get_balance', { address: poor }), callOf('get_utxos', { address: poor })],
       says: [...callsOf('tracker', known), ...['utxos', 'balance', 'info'].map((path) => get(`/${path}/${rich}`))]
     }))

@@ -119,12 +119,22 @@ async function growing(what: string, offers: string, cpuMsOf: (count: number) =>
   const growth = MANY_OFFERS / FEW_OFFERS;
   return [
     {
-      ...{ what: `${what} ${MANY_OFFERS} ${offers}: CPU`, unit: 's', compare: 'above' },
-      ...{ measured: many / 1_000, reference: 0, most: 1, aim: 0.5 }
+      what: `${what} ${MANY_OFFERS} ${offers}: CPU`,
+      unit: 's',
+      compare: 'above',
+      measured: many / 1_000,
+      reference: 0,
+      most: 1,
+      aim: 0.5
     },
     {
-      ...{ what: `a quarter of it against ${FEW_OFFERS} ${offers}`, unit: 's', compare: 'times' },
-      ...{ measured: many / growth / 1_000, reference: few / 1_000, most: 1.5, aim: 1 }
+      what: `a quarter of it against ${FEW_OFFERS} ${offers}`,
+      unit: 's',
+      compare: 'times',
+      measured: many / growth / 1_000,
+      reference: few / 1_000,
+      most: 1.5,
+      aim: 1
     }
   ];
 }
@@ -164,8 +174,13 @@ async function editList(opened: Opened): Promise<Figure[]> {
   return [
     { what, unit: 's', compare: 'above', measured: wallMs / 1_000, reference: 0, most: 2, aim: 1 },
     {
-      ...{ what: `${what}: rows beside those of their transaction`, unit: 'rows', compare: 'above' },
-      ...{ measured: rowsWritten, reference: ROWS_OF_BATCH, most: 4 * EDITS, aim: 4 * EDITS }
+      what: `${what}: rows beside those of their transaction`,
+      unit: 'rows',
+      compare: 'above',
+      measured: rowsWritten,
+      reference: ROWS_OF_BATCH,
+      most: 4 * EDITS,
+      aim: 4 * EDITS
     }
   ];
 }
@@ -186,8 +201,13 @@ async function mintAfterMany(opened: Opened): Promise<Figure> {
   assert.equal(await ledger.count('mint_totals'), MINTS + 2 * MINT_RUNS * MINTS_OF_BLOCK);
   ledger.close();
   return {
-    ...{ what: `${MINTS_OF_BLOCK} MINTs of an address with ${MINTS} actions against one with none`, unit: 'ms' },
-    ...{ measured, reference, compare: 'times', most: 1.2, aim: 1.1 }
+    what: `${MINTS_OF_BLOCK} MINTs of an address with ${MINTS} actions against one with none`,
+    unit: 'ms',
+    measured,
+    reference,
+    compare: 'times',
+    most: 1.2,
+    aim: 1.1
   };
 }
 

@@ -131,8 +131,15 @@ export function operationKey({ submitter, number }: Pick<Operation, 'submitter' 
 /** Returns an empty place. */
 export function emptySlot(seq: number): Slot {
   return {
-    ...{ seq, proposal: null, accepted: null, since: 0, committing: null, prepared: null, committed: null },
-    ...{ prepares: new Map(), commits: new Map() }
+    seq,
+    proposal: null,
+    accepted: null,
+    since: 0,
+    committing: null,
+    prepared: null,
+    committed: null,
+    prepares: new Map(),
+    commits: new Map()
   };
 }
 
@@ -169,19 +176,29 @@ export function restore({ now, stable, applied, log, votes, pending }: Restored)
     slots.set(message.seq, { ...slot, proposal: signed as Signed<PrePrepare>, accepted: message.digest, since: now });
   }
   return {
-    ...{ now, view, isChanging: view > 0, viewSince: now, timeoutMs: ROUND_TIMEOUT_MS, calmBatches: 0 },
+    now,
+    view,
+    isChanging: view > 0,
+    viewSince: now,
+    timeoutMs: ROUND_TIMEOUT_MS,
+    calmBatches: 0,
     appliedAt: now - RESEND_MS, // who starts is late: it asks the first hub that is further
     changes,
-    ...{ stable, applied, applying: null, slots, carried: new Map(), carriedTo: 0, bound, own },
+    stable,
+    applied,
+    applying: null,
+    slots,
+    carried: new Map(),
+    carriedTo: 0,
+    bound,
+    own,
     pending: new Map(pending.map((operation) => [operationKey(operation), { operation, since: now }])),
-    ...{
-      advanced: new Map(),
-      heard: new Map(),
-      checkpoints: new Map(),
-      newView: null,
-      resentAt: now,
-      checkpointState: null,
-      isHalted: false
-    }
+    advanced: new Map(),
+    heard: new Map(),
+    checkpoints: new Map(),
+    newView: null,
+    resentAt: now,
+    checkpointState: null,
+    isHalted: false
   };
 }

@@ -49,7 +49,9 @@ export class Dialler {
 
   #dial(): void {
     const socket = new WebSocket(this.address, {
-      ...{ perMessageDeflate: false, maxPayload: MOST_ENVELOPE_BYTES, followRedirects: false }
+      perMessageDeflate: false,
+      maxPayload: MOST_ENVELOPE_BYTES,
+      followRedirects: false
     });
     this.#socket = socket;
     let isOpen = false;

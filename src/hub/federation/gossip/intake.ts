@@ -35,8 +35,14 @@ export interface GossipLimits {
 }
 
 export const GOSSIP_LIMITS: GossipLimits = {
-  ...{ skewMs: 30_000, rememberMs: 60_000, mostRemembered: 100_000 },
-  ...{ perStranger: 100, perMember: 2_000, perLink: 64 * 1_048_576, mostForged: 100, denyMs: 600_000 }
+  skewMs: 30_000,
+  rememberMs: 60_000,
+  mostRemembered: 100_000,
+  perStranger: 100,
+  perMember: 2_000,
+  perLink: 64 * 1_048_576,
+  mostForged: 100,
+  denyMs: 600_000
 };
 
 const MINUTE_MS = 60_000;

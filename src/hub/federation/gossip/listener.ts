@@ -25,8 +25,14 @@ export class Listener {
   async start(): Promise<number> {
     const { host, port } = this.#options;
     const server = new WebSocketServer({
-      ...{ host, port, path: '/', perMessageDeflate: false, clientTracking: true, maxPayload: MOST_ENVELOPE_BYTES },
-      ...{ maxFragments: 64, maxBufferedChunks: 4_096 }
+      host,
+      port,
+      path: '/',
+      perMessageDeflate: false,
+      clientTracking: true,
+      maxPayload: MOST_ENVELOPE_BYTES,
+      maxFragments: 64,
+      maxBufferedChunks: 4_096
     } as ConstructorParameters<typeof WebSocketServer>[0]);
     this.#server = server;
     server.on('connection', (socket, request) => this.#take(socket, request));

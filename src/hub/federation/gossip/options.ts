@@ -25,8 +25,15 @@ export interface MeshLimits extends GossipLimits {
 
 export const MESH_LIMITS: MeshLimits = {
   ...GOSSIP_LIMITS,
-  ...{ heartbeatMs: 15_000, handshakeMs: 10_000, reconnectBaseMs: 2_000, reconnectMaxMs: 60_000 },
-  ...{ strangersPerAddress: 3, strangers: 64, strangerBytes: 65_536, fullMesh: 32, outbound: 16 }
+  heartbeatMs: 15_000,
+  handshakeMs: 10_000,
+  reconnectBaseMs: 2_000,
+  reconnectMaxMs: 60_000,
+  strangersPerAddress: 3,
+  strangers: 64,
+  strangerBytes: 65_536,
+  fullMesh: 32,
+  outbound: 16
 };
 
 /** All that a mesh is told at its start. */

@@ -46,7 +46,10 @@ export function rulesOf(set: HubSet, self: string, isWellFormed: (body: string) 
   const keys = set.keys.toSorted();
   const quorum = set.quorum === 'specified' ? pbftQuorum(keys.length) : byzantineQuorum(keys.length);
   return {
-    ...{ self, keys, quorum, faulty: Math.floor((keys.length - 1) / 3) },
+    self,
+    keys,
+    quorum,
+    faulty: Math.floor((keys.length - 1) / 3),
     isSigned: remembered(({ sender, message, sig }: Signed<Message>) =>
       isSigned(textOf('message', id, message), sender, sig)
     ),

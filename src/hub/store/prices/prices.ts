@@ -243,8 +243,17 @@ export async function replaceRound(
   for (const { pair, price, status = 'finalized', sources = null, deviation = null, bounded = false, ...at } of pairs)
     await connection.query('INSERT INTO price_snapshots SET ?', {
       ...shared,
-      ...{ coin_pair: pair, price, reference_chain: 'BTC', consensus_round: round, status },
-      ...{ origin, trusted, sources, deviation, bounded, oldest_at: at.oldestAt ?? null }
+      coin_pair: pair,
+      price,
+      reference_chain: 'BTC',
+      consensus_round: round,
+      status,
+      origin,
+      trusted,
+      sources,
+      deviation,
+      bounded,
+      oldest_at: at.oldestAt ?? null
     });
   if (known)
     await noteRemoval(connection, { table: 'price_snapshots', round_number: round }, known, generation, trusted);

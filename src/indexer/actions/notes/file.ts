@@ -29,9 +29,15 @@ function read({ action: { fields }, ledger }: Step): File[] {
   const gate = get('GATE_TICKER');
   return [
     {
-      ...{ name: get('NAME'), type: get('TYPE'), title: get('TITLE'), memo: get('MEMO'), gate },
+      name: get('NAME'),
+      type: get('TYPE'),
+      title: get('TITLE'),
+      memo: get('MEMO'),
+      gate,
       gateToken: gate === '' ? null : ledger.token(gate),
-      ...{ method: get('ENCRYPTION_METHOD'), keyHash: get('KEY_HASH'), leastText: get('GATE_MIN_AMOUNT') }
+      method: get('ENCRYPTION_METHOD'),
+      keyHash: get('KEY_HASH'),
+      leastText: get('GATE_MIN_AMOUNT')
     }
   ];
 }

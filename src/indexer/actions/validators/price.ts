@@ -66,7 +66,8 @@ const TOKEN_PRICE = defineAction<TokenPrice>({
     value: orNull(valueText),
     fee: orNull(feeText),
     memo_id: orNull(memo),
-    ...{ source: step.action.source, tick: token?.tick ?? tick }, // no columns have them: they are pushed to a hub
+    source: step.action.source,
+    tick: token?.tick ?? tick, // no columns have them: they are pushed to a hub
     validation_status: isValid ? 'valid' : 'invalid'
   })
 });

@@ -34,7 +34,11 @@ function read(step: Step): Proof[] {
   return [
     {
       capability: get('CAPABILITY').toLowerCase(),
-      ...{ key, a, b, sigA: get('SIG_A'), sigB: get('SIG_B') },
+      key,
+      a,
+      b,
+      sigA: get('SIG_A'),
+      sigB: get('SIG_B'),
       bond: () => (bond ??= bondOf(key.pubkey!, [a!.height, b!.height], ledger, action.block.height))
     }
   ];

@@ -149,7 +149,11 @@ export const POLL = defineAction<Asked>({
       ledger.escrow(gas, source, deposit);
     }
     ledger.set('poll', String(index), {
-      ...{ index, source, deposit, isOpen: true, lastBallot: 0 },
+      index,
+      source,
+      deposit,
+      isOpen: true,
+      lastBallot: 0,
       tick: asked.token!.tick,
       endBlock: asked.endBlock!,
       options: asked.options.length,

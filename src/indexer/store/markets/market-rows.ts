@@ -86,7 +86,11 @@ async function selectMarkets(from: Statements, where: string, values: readonly u
     values
   );
   return found.map(({ id, tick1, tick2, coin, updated }) => ({
-    ...{ id: Number(id), tick1: Number(tick1), tick2: Number(tick2), coin: Number(coin), updated: Number(updated) }
+    id: Number(id),
+    tick1: Number(tick1),
+    tick2: Number(tick2),
+    coin: Number(coin),
+    updated: Number(updated)
   }));
 }
 

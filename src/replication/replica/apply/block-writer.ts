@@ -256,7 +256,14 @@ async function applyGroups(
     misses = false
   } = works.at(-1)!.target;
   const told = {
-    ...{ height: last, phase, complete, source, hashes, blockTime, amendments, misses },
+    height: last,
+    phase,
+    complete,
+    source,
+    hashes,
+    blockTime,
+    amendments,
+    misses,
     ...(complete && { settledHeight: last })
   };
   const { first } = works[0]!.target;

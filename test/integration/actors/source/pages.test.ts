@@ -71,7 +71,10 @@ test('pages go on above the exact numbers of JavaScript', async (t) => {
   let afterId: number | string | null = null;
   for (let more = true; more && seen.length <= ids.length; ) {
     const page: SourceAsks['lookups.page']['reply'] = await source.handle.ask('lookups.page', {
-      ...{ table: 'index_far', afterId, limit: 1, coding: null }
+      table: 'index_far',
+      afterId,
+      limit: 1,
+      coding: null
     });
     seen.push(page.maxId);
     [afterId, more] = [page.maxId, page.hasMore];
@@ -145,9 +148,19 @@ test('a checkpoint is the latest row of its block; RECORD_UNKNOWN without the ro
   assert.deepEqual(
     { ...found, validator_signatures: found.validator_signatures.map(({ pubkey, sig }) => ({ pubkey, sig })) },
     {
-      ...{ chain: 'litecoin', network: 'regtest', block_index: 50, block_hash: 'b', ledger_hash: 'new' },
-      ...{ actions_hash: 'a', contract_hash: 'c', checkpoint_seq: 2, snapshot_block: 7, state_root: '0a0b' },
-      ...{ state_root_version: null, block_merkle_root: null, block_merkle_version: null },
+      chain: 'litecoin',
+      network: 'regtest',
+      block_index: 50,
+      block_hash: 'b',
+      ledger_hash: 'new',
+      actions_hash: 'a',
+      contract_hash: 'c',
+      checkpoint_seq: 2,
+      snapshot_block: 7,
+      state_root: '0a0b',
+      state_root_version: null,
+      block_merkle_root: null,
+      block_merkle_version: null,
       validator_signatures: [{ pubkey: '01', sig: '02' }]
     }
   );

@@ -61,8 +61,13 @@ test('changes that a block made far below it come as a numbered amendment, then 
   assert.deepEqual(
     { ...told[1] },
     {
-      ...{ type: 'settled', chain: 'litecoin', network: 'regtest', dbType: 'decoder' },
-      ...{ block_index: height, block_hash: `h${height}`, amendments: 1 }
+      type: 'settled',
+      chain: 'litecoin',
+      network: 'regtest',
+      dbType: 'decoder',
+      block_index: height,
+      block_hash: `h${height}`,
+      amendments: 1
     }
   );
 });

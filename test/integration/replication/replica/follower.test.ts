@@ -174,7 +174,10 @@ test('a replica whose source has no digests says why it is unverified, and what 
 const SETTLING = { ...FIRST, previous_hash: 'h0', schema_fingerprint: 'old', settling: true } as const;
 const AT_FIRST = { chain, network, dbType, block_index: 1, block_hash: 'h1' } as const;
 const amendmentOf = (number: number): AmendmentMessage => ({
-  ...{ type: 'amendment', ...AT_FIRST, number, schema_fingerprint: 'old' },
+  type: 'amendment',
+  ...AT_FIRST,
+  number,
+  schema_fingerprint: 'old',
   updated_rows: { tokens: [{ id: 900, tick: 'AAA', supply: `${number}.00000000` }] }
 });
 

@@ -32,7 +32,9 @@ after(() => writer.destroy());
 
 function changes(): BinlogChanges {
   const made = new BinlogChanges({
-    ...{ mode: 'auto', coordinates: reader, log: createLogger('test', 'silent') },
+    mode: 'auto',
+    coordinates: reader,
+    log: createLogger('test', 'silent'),
     open: () => connect(reader)
   });
   atEnd(async () => made.stop());

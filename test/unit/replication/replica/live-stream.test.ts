@@ -10,8 +10,12 @@ import { LiveStream } from '../../../../src/replication/replica/parts/live-strea
 
 const ID = { dbType: 'indexer', chain: 'litecoin', network: 'regtest' } as const;
 const STATE = {
-  ...{ height: 7, hashes: { ledger_hash: 'L7', actions_hash: 'a7', contract_hash: null }, phase: 'following' },
-  ...{ complete: true, misses: false, amendments: null }
+  height: 7,
+  hashes: { ledger_hash: 'L7', actions_hash: 'a7', contract_hash: null },
+  phase: 'following',
+  complete: true,
+  misses: false,
+  amendments: null
 };
 
 /** A live stream of a source that notes what it is asked for, and answers so. */

@@ -75,15 +75,16 @@ function sit(sources: readonly Source[], hashConfirmTimeoutMs = 5_000) {
     sources: sources.map(({ url }) => ({ url, apiKey: undefined })),
     verifyHashes: true,
     hashConfirmTimeoutMs,
-    ...{
-      maxRollbackDepth: 10,
-      epochSize: 10,
-      stateDomain: null,
-      reconnectDelayMs: 50,
-      localTables: [],
-      maxRowBytes: 2 ** 20
-    },
-    ...{ stateDirectory: '', circuitFailures: 5, circuitCooldownMs: 100, logLevel: 'silent' }
+    maxRollbackDepth: 10,
+    epochSize: 10,
+    stateDomain: null,
+    reconnectDelayMs: 50,
+    localTables: [],
+    maxRowBytes: 2 ** 20,
+    stateDirectory: '',
+    circuitFailures: 5,
+    circuitCooldownMs: 100,
+    logLevel: 'silent'
   };
   const replica = new Replica(
     data,

@@ -12,16 +12,23 @@ const lane = (report: DatabaseReport | null, subscribers: SyncLane['subscribers'
 });
 const source = { url: 'http://a.example:3006', state: 'followed', height: 12, error: null, dissents: 0, digests: null };
 const replica = {
-  ...{
-    complete: true,
-    percent: null,
-    rowsPerSecond: null,
-    etaSeconds: null,
-    halt: null,
-    verification: 'pending' as const
-  },
-  ...{ unconfirmed: [], verifiedHeight: null, verifiedAt: null, dispensers: null, repairs: 0, ids: {}, floor: null },
-  ...{ infraOnly: false, checkpointHeight: null, indexMapMismatches: null, reorgs: 0 }
+  complete: true,
+  percent: null,
+  rowsPerSecond: null,
+  etaSeconds: null,
+  halt: null,
+  verification: 'pending' as const,
+  unconfirmed: [],
+  verifiedHeight: null,
+  verifiedAt: null,
+  dispensers: null,
+  repairs: 0,
+  ids: {},
+  floor: null,
+  infraOnly: false,
+  checkpointHeight: null,
+  indexMapMismatches: null,
+  reorgs: 0
 };
 
 /** A hub that answers. */

@@ -4,8 +4,16 @@ import { openHouse } from '../../../support/sync/house.ts';
 
 test('200 in both modes, with the fields of the record and no others; 401 without the key', async () => {
   const entry = {
-    ...{ coin: 'bitcoin', network: 'regtest', dbType: 'indexer' as const, db_name: 'x', block_height: 7 },
-    ...{ table_count: 2, data_bytes: 10, index_bytes: 5, total_bytes: 15, row_estimate: 40 }
+    coin: 'bitcoin',
+    network: 'regtest',
+    dbType: 'indexer' as const,
+    db_name: 'x',
+    block_height: 7,
+    table_count: 2,
+    data_bytes: 10,
+    index_bytes: 5,
+    total_bytes: 15,
+    row_estimate: 40
   };
   for (const SYNC_MODE of ['server', 'client'] as const) {
     const { app } = await openHouse({

@@ -6,9 +6,19 @@ import { openHouse } from '../../../support/sync/house.ts';
 
 const AT = 'bitcoin/regtest';
 const CHECKPOINT: Checkpoint = {
-  ...{ chain: 'bitcoin', network: 'regtest', block_index: 50, block_hash: null },
-  ...{ ledger_hash: 'aa', actions_hash: 'bb', contract_hash: null, checkpoint_seq: 1, snapshot_block: 40 },
-  ...{ state_root: 'cc', state_root_version: 1, block_merkle_root: 'dd', block_merkle_version: null },
+  chain: 'bitcoin',
+  network: 'regtest',
+  block_index: 50,
+  block_hash: null,
+  ledger_hash: 'aa',
+  actions_hash: 'bb',
+  contract_hash: null,
+  checkpoint_seq: 1,
+  snapshot_block: 40,
+  state_root: 'cc',
+  state_root_version: 1,
+  block_merkle_root: 'dd',
+  block_merkle_version: null,
   validator_signatures: [{ pubkey: '01', sig: '02' }]
 };
 

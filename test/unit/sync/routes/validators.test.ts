@@ -195,7 +195,9 @@ test('a long list of validators is written once for all who ask meanwhile', asyn
   const list = t.mock.method(ValidatorBook.prototype, 'list');
   const beat = (n: number) =>
     app.inject({
-      ...{ method: 'POST', url: `/validator-heartbeat/indexer/${AT}`, remoteAddress: `192.0.2.${Math.floor(n / 100)}` },
+      method: 'POST',
+      url: `/validator-heartbeat/indexer/${AT}`,
+      remoteAddress: `192.0.2.${Math.floor(n / 100)}`,
       payload: { ...BEAT, validator_id: `${n}`.padEnd(200, 'x') }
     });
   for (let n = 0; n < 400; n++) assert.equal((await beat(n)).statusCode, 200);

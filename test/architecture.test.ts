@@ -891,6 +891,11 @@ test('nothing is compressed synchronously outside workers', () => {
   );
 });
 
+test('properties are written as they are, not spread from an object of the same place', () => {
+  const spread = files.filter(({ source }) => /\.\.\.\{ *\w/.test(source)).map(({ file }) => file);
+  assert.deepEqual(spread, []);
+});
+
 test('no schema is a record by pattern, which leaves values under names with a line break unchecked', () => {
   const patterned = files.filter(({ source }) => /\bType\.Record\(/.test(source)).map(({ file }) => file);
   assert.deepEqual(patterned, [], 'ByName in src/wire/by-name.ts checks every name');

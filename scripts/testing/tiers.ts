@@ -3,8 +3,8 @@ const SLOW = '.slow.test.ts';
 
 /**
  * Files that `npm run test:rest` runs, by directory: second forms of what others show, kill loops, crowds, and what waits for real time.
- * All others are `npm test`, which takes less than fifteen minutes on two cores (`time npm test`): all rules of the house, all unit tests, and tests with real
- * parts of each room, from raw input to last effect.
+ * All others are `npm test`, which takes less than fifteen minutes on two cores (`time npm test`): all rules of the house, all unit
+ * tests, and tests with real parts of each room, from raw input to last effect.
  */
 const REST: Readonly<Record<string, readonly string[]>> = {
   'test/e2e': [

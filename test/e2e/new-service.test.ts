@@ -40,14 +40,22 @@ import type { service } from './service.ts';
 export async function startClock(config: Parameters<typeof service.start>[0], { service, log }: Start): Promise<RunningService> {
   const reportOf = (height: number) => ({ phase: 'counting', circuit: null, height, tip: null, lagBlocks: null, lastError: null });
   return startSupervised<number, Record<never, never>>({
-    ...{ service, config, log, workerData: {}, reportOf },
+    service,
+    config,
+    log,
+    workerData: {},
+    reportOf,
     id: { kind: 'clock', chain: 'litecoin', network: 'regtest' },
     code: 'RLTC',
     place: placeOf(config, 'CLOCK'),
     pipeline: () => ({ nodes: [], edges: [] }),
     createApp: ({ view, serves, ...parts }) =>
       createRpcFrame({
-        ...{ ...parts, config, name: 'clock', readers: config.CLOCK_API_KEY, description: 'Counts seconds.' },
+        ...parts,
+        config,
+        name: 'clock',
+        readers: config.CLOCK_API_KEY,
+        description: 'Counts seconds.',
         readiness: () => (view().crash !== null ? 'unavailable' : view().report === null ? 'starting' : 'ready'),
         rpc: { methods: [], requestsPerMinute: 60, serves }
       })

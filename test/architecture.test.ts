@@ -96,12 +96,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/hub/federation/node/': [
     'type src/hub/federation/journal/',
     'src/hub/federation/gossip/',
+    'src/hub/federation/transfer/',
     'src/hub/federation/consensus/',
     'type src/consensus/',
     'src/errors.ts'
   ],
   'src/hub/federation/journal/': [
     'node:',
+    'src/hub/federation/transfer/',
     'src/hub/federation/consensus/',
     'src/hub/config-edits.ts',
     'src/hub/store/',
@@ -116,6 +118,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'machines/hub/',
     'src/consensus/'
   ],
+  'src/hub/federation/transfer/': ['node:', 'type src/hub/federation/consensus/', 'src/consensus/'],
   'src/hub/federation/consensus/': [],
   'src/hub/config-edits.ts': ['node:', 'type src/hub/store/', 'src/config/', 'src/errors.ts'],
   'src/hub/store/': [

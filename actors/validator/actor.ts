@@ -5,9 +5,8 @@ import { PlatformError } from '../../src/errors.ts';
 import { Mesh } from '../../src/hub/federation/gossip/mesh.ts';
 import { MESH_LIMITS } from '../../src/hub/federation/gossip/options.ts';
 import { rulesOf, setIdOf } from '../../src/hub/federation/gossip/signatures.ts';
-import { CONFIG_STATE, readEdits } from '../../src/hub/federation/journal/config-state.ts';
-import { Journal } from '../../src/hub/federation/journal/journal.ts';
-import { openLog } from '../../src/hub/federation/journal/opening.ts';
+import { CONFIG_STATE, readWrite } from '../../src/hub/federation/journal/config-state.ts';
+import { type Brought, openLog } from '../../src/hub/federation/journal/opening.ts';
 import type {
   ValidatorAsks,
   ValidatorNotices,
@@ -23,6 +22,8 @@ import { hostActor } from '../runtime/thread/actor-host.ts';
 export interface ValidatorActorData {
   readonly database: DatabaseCoordinates;
   readonly settings: ValidatorSettings;
+  /** Whether a log that cannot be gone on with is kept aside, for the state of the set. */
+  readonly rejoin: boolean;
   readonly logLevel: string;
 }
 
@@ -36,7 +37,7 @@ interface Running {
 const MAILBOX_LIMIT = 1_100;
 const LOOK_EVERY_MS = 500;
 
-const { database, settings, logLevel } = workerData as ValidatorActorData;
+const { database, settings, rejoin, logLevel } = workerData as ValidatorActorData;
 const log = createLogger('hub', logLevel).child({ database: database.name });
 let running: Running | null = null;
 const host = hostActor<ValidatorAsks, Record<never, never>, ValidatorNotices>({
@@ -63,9 +64,16 @@ async function open(): Promise<Running> {
   const set = setIdOf(settings.set);
   const members = new Set(settings.set.keys);
   const connection = await connect(database);
-  await openLog(connection, set);
+  const { journal, brought, aside } = await openLog(connection, {
+    set,
+    rejoin,
+    machine: CONFIG_STATE,
+    now: Date.now()
+  });
+  if (aside !== null)
+    log.warn(`the log of this hub is kept in the tables consensus_..._${aside}: it takes the state of its set`);
   const refusals = new SparseLines();
-  const { reconnectBaseMs, reconnectMaxMs, writeTimeoutMs, version, seeds } = settings;
+  const { reconnectBaseMs, reconnectMaxMs, writeTimeoutMs, logKeep, version, seeds } = settings;
   const mesh: Mesh = new Mesh({
     key,
     set,
@@ -89,11 +97,12 @@ async function open(): Promise<Running> {
   const hub = new ValidatorHub({
     key,
     set,
-    journal: new Journal(connection, CONFIG_STATE),
+    journal,
     gossip: mesh,
     now: Date.now,
     writeTimeoutMs,
-    rules: rulesOf(settings.set, key.pubkey, (body) => readEdits(body) !== null),
+    logKeep,
+    rules: rulesOf(settings.set, key.pubkey, (body) => readWrite(body) !== null),
     onEvidence: (first, second) =>
       log.error({ first, second }, `hub ${first.sender} signed two messages for one place`),
     onHalt: (reason) => {
@@ -112,6 +121,7 @@ async function open(): Promise<Running> {
   await hub.start();
   const looking = setInterval(tellState, LOOK_EVERY_MS);
   tellState();
+  void bring(hub, brought);
   log.info({ key: key.pubkey, set, port: settings.port }, 'this hub is in validator mode');
   const stop = async () => {
     clearInterval(looking);
@@ -120,6 +130,22 @@ async function open(): Promise<Running> {
     connection.destroy();
   };
   return { hub, stop };
+}
+
+/** Tells the set the configuration that this hub had before, unless an earlier start did. The set takes the first one alone. */
+async function bring(hub: ValidatorHub, brought: Brought | null): Promise<void> {
+  if (!brought || hub.isWaiting) return;
+  const { body, entries, refused } = brought;
+  if (refused > 0) log.warn(`${refused} entries that updateconfig would not take stay behind, in configs_before_set`);
+  try {
+    const seq = await hub.submit(body);
+    log.info({ seq }, `the set has the configuration of this hub: ${entries} entries`);
+  } catch (caught) {
+    const { message } = PlatformError.from(caught);
+    log.error(
+      `the configuration that this hub had before its set did not become that of the set: ${message}; see configs_before_set`
+    );
+  }
 }
 
 function isPortTaken(caught: unknown): boolean {

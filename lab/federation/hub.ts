@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isStable } from '../../src/hub/federation/consensus/certificates.ts';
 import type { ConsensusEvent, Effect } from '../../src/hub/federation/consensus/events.ts';
 import {
   type Committed,
@@ -16,6 +17,13 @@ import {
   type StoredVote
 } from '../../src/hub/federation/consensus/state.ts';
 import { step } from '../../src/hub/federation/consensus/step.ts';
+import { chunksOf, hashOf, manifestText, readManifest, rowsOf } from '../../src/hub/federation/transfer/manifest.ts';
+import {
+  type Offer,
+  stepTransfer,
+  type TransferEvent,
+  type TransferState
+} from '../../src/hub/federation/transfer/transfer.ts';
 import type { Keys } from './keys.ts';
 import type { SeededRandom } from './random.ts';
 import { Violation } from './violation.ts';
@@ -27,7 +35,9 @@ export type Sent =
   | { readonly kind: 'standing'; readonly view: number; readonly seq: number }
   | { readonly kind: 'ask'; readonly seq: number }
   | { readonly kind: 'log'; readonly entries: readonly Committed[] }
-  | { readonly kind: 'state'; readonly stable: Stable; readonly applied: Applied; readonly tables: string };
+  | { readonly kind: 'state'; readonly stable: Stable; readonly manifest: string }
+  | { readonly kind: 'askChunk'; readonly hash: string }
+  | { readonly kind: 'chunk'; readonly hash: string; readonly text: string | null };
 
 export interface World {
   readonly keys: Keys;
@@ -40,8 +50,8 @@ export interface World {
   evidence(by: string, against: string): void;
   /** Called after each step of a hub. */
   stepped(before: ConsensusState, after: ConsensusState, rules: Rules): void;
-  /** Called when a hub's database was replaced by the state of another one. */
-  replaced(): void;
+  /** Called when a hub's database was replaced by the state at a place of the log. */
+  replaced(hub: string, seq: number, tables: string): void;
   /** Called when a lying hub does what an honest one does not. */
   lied(): void;
 }
@@ -56,19 +66,17 @@ interface Disk {
   applied: Applied;
   /** Digest of the tables. */
   tables: string;
-  tablesAtStable: { readonly applied: Applied; readonly tables: string };
+  /** Manifest of the state at the stable checkpoint; empty: it has none. */
+  manifest: string;
+  /** Parts of states, by their hashes. */
+  chunks: Map<string, string>;
   log: Committed[];
   votes: StoredVote[];
   pending: Operation[];
 }
 
-/** Digest of all that a hub needs to go on from a checkpoint. */
-function stateOf({ tables, applied: { time, next } }: Pick<Disk, 'tables' | 'applied'>): string {
-  return createHash('sha256')
-    .update(JSON.stringify([tables, time, [...next].toSorted()]))
-    .digest('hex')
-    .slice(0, 16);
-}
+/** Characters of a row of the tables, which are one digest; and of a part of a state. */
+const [ROW_LENGTH, CHUNK_LENGTH] = [2, 7];
 
 /** A hub of the simulation: the product's core, and a disk that a crash leaves with what was written. */
 export class Hub {
@@ -79,7 +87,8 @@ export class Hub {
     stable: EMPTY_LOG,
     applied: { seq: 0, digest: '', time: 0, next: new Map() },
     tables: '',
-    tablesAtStable: { applied: { seq: 0, digest: '', time: 0, next: new Map() }, tables: '' },
+    manifest: '',
+    chunks: new Map(),
     log: [],
     votes: [],
     pending: []
@@ -117,14 +126,15 @@ export class Hub {
 
   crash(): void {
     this.#state = null;
+    this.#transfer = { now: 0, transfer: null };
   }
 
   /** Loses its database, and starts with an empty one: it does not know what it has signed. */
   forget(): void {
     this.crash();
     const applied: Applied = { seq: 0, digest: '', time: 0, next: new Map() };
-    this.#atCheckpoint = { applied, tables: '' };
-    Object.assign(this.disk, { stable: EMPTY_LOG, applied, tables: '', tablesAtStable: this.#atCheckpoint });
+    this.#atCheckpoint = { seq: 0, manifest: '' };
+    Object.assign(this.disk, { stable: EMPTY_LOG, applied, tables: '', manifest: '', chunks: new Map() });
     Object.assign(this.disk, { log: [], votes: [], pending: [] });
     this.start();
   }
@@ -157,19 +167,30 @@ export class Hub {
         this.step({ type: 'log.fetched', entries: sent.entries });
         return;
       case 'state':
-        this.#takeState(sent);
+        this.#takeOffer(from, sent.stable, sent.manifest);
+        return;
+      case 'askChunk':
+        this.#world.send(this.key, from, {
+          kind: 'chunk',
+          hash: sent.hash,
+          text: this.disk.chunks.get(sent.hash) ?? null
+        });
+        return;
+      case 'chunk':
+        this.#stepTransfer({ type: 'chunk.received', from, hash: sent.hash, text: sent.text });
         return;
     }
   }
 
   /** Hands out its log, or its state where that is pruned. */
   answer(to: string, seq: number): void {
-    const { log, stable, tablesAtStable } = this.disk;
+    const { log, stable, manifest } = this.disk;
     const first = log[0]?.batch.seq ?? Number.POSITIVE_INFINITY;
     if (seq >= first) {
       const entries = log.filter(({ batch }) => batch.seq >= seq).slice(0, MOST_ENTRIES);
       if (entries.length > 0) this.#world.send(this.key, to, { kind: 'log', entries });
-    } else if (stable.seq >= seq) this.#world.send(this.key, to, { kind: 'state', stable, ...tablesAtStable });
+    } else if (stable.seq >= seq && manifest !== '')
+      this.#world.send(this.key, to, { kind: 'state', stable, manifest });
   }
 
   step(event: ConsensusEvent): void {
@@ -253,38 +274,73 @@ export class Hub {
     disk.pending = disk.pending.filter(({ number }) => number >= (next.get(this.key) ?? 0));
     this.#world.applied(this.key, committed);
     const isDue = batch.seq % CHECKPOINT_INTERVAL === 0;
-    if (isDue) this.#atCheckpoint = { applied: disk.applied, tables: disk.tables };
-    this.step({ type: 'batch.applied', seq: batch.seq, state: isDue ? stateOf(disk) : null });
+    if (isDue) this.#atCheckpoint = { seq: batch.seq, manifest: this.#dump() };
+    this.step({ type: 'batch.applied', seq: batch.seq, state: isDue ? hashOf(this.#atCheckpoint.manifest) : null });
   }
 
-  #atCheckpoint = this.disk.tablesAtStable;
+  #atCheckpoint = { seq: 0, manifest: '' };
+
+  /** Keeps the tables in parts. @returns their manifest */
+  #dump(): string {
+    const { tables, chunks, applied } = this.disk;
+    const rows = Array.from({ length: tables.length / ROW_LENGTH }, (_, at) =>
+      tables.slice(at * ROW_LENGTH, (at + 1) * ROW_LENGTH)
+    );
+    const parts = chunksOf(rows, CHUNK_LENGTH);
+    for (const part of parts) chunks.set(hashOf(part), part);
+    return manifestText({ time: applied.time, next: applied.next, chunks: parts.map(hashOf) });
+  }
 
   #keepStable(stable: Stable): void {
     const { disk } = this;
     disk.stable = stable;
-    if (this.#atCheckpoint.applied.seq === stable.seq) disk.tablesAtStable = this.#atCheckpoint;
+    disk.manifest = this.#atCheckpoint.seq === stable.seq ? this.#atCheckpoint.manifest : '';
     disk.log = disk.log.filter(({ batch }) => batch.seq > stable.seq - KEPT_BATCHES);
     disk.votes = disk.votes.filter(({ signed: { message } }) => !('seq' in message) || message.seq > stable.seq);
   }
 
-  #takeState({ stable, applied, tables }: Extract<Sent, { kind: 'state' }>): void {
+  #transfer: TransferState = { now: 0, transfer: null };
+
+  #takeOffer(from: string, stable: Stable, text: string): void {
+    const manifest = readManifest(text);
+    if (!manifest || hashOf(text) !== stable.state || !isStable(this.rules, stable)) return;
+    if (stable.seq <= this.disk.applied.seq) return;
+    const missing = [...new Set(manifest.chunks)].filter((hash) => !this.disk.chunks.has(hash));
+    this.#stepTransfer({ type: 'state.offered', from, offer: { stable, manifest, text }, missing });
+  }
+
+  #stepTransfer(event: TransferEvent): void {
+    const { state, effects } = stepTransfer(this.#transfer, event);
+    this.#transfer = state;
+    for (const effect of effects) {
+      if (effect.type === 'askChunk') this.#world.send(this.key, effect.to, { kind: 'askChunk', hash: effect.hash });
+      else if (effect.type === 'keepChunk') this.disk.chunks.set(effect.hash, effect.text);
+      else this.#replaceState(effect.offer);
+    }
+  }
+
+  #replaceState({ stable, manifest, text }: Offer): void {
     const { disk } = this;
-    if (stable.seq <= disk.applied.seq || stable.state !== stateOf({ tables, applied })) return;
-    const before = this.#state!.applied.seq;
-    this.step({ type: 'state.replaced', stable, applied });
-    if (this.#state!.applied.seq === before) return;
-    this.#world.replaced();
-    Object.assign(disk, { stable, applied, tables, tablesAtStable: { applied, tables }, log: [] });
+    if (stable.seq <= disk.applied.seq) return;
+    const applied: Applied = { seq: stable.seq, digest: stable.digest, time: manifest.time, next: manifest.next };
+    const tables = manifest.chunks.flatMap((hash) => rowsOf(disk.chunks.get(hash)!)).join('');
+    this.#world.replaced(this.key, stable.seq, tables);
+    this.#life += 1; // what was under way is of another state
+    this.#atCheckpoint = { seq: stable.seq, manifest: text };
+    Object.assign(disk, { stable, applied, tables, manifest: text, log: [] });
     disk.votes = disk.votes.filter(({ signed: { message } }) => !('seq' in message) || message.seq > stable.seq);
     disk.pending = disk.pending.filter(({ number }) => number >= (applied.next.get(this.key) ?? 0));
-    this.#life += 1; // what was under way is of another state
     this.#tick(this.#life);
     this.#beat(this.#life);
+    this.step({ type: 'state.replaced', stable, applied });
   }
 
   #tick(life: number): void {
     this.#after(50, life, () => {
-      this.step({ type: 'clock.ticked', now: Math.max(this.#state!.now, this.#now()) });
+      const now = Math.max(this.#state!.now, this.#now());
+      this.step({ type: 'clock.ticked', now });
+      const peers = this.rules.keys.filter((key) => key !== this.key);
+      this.#stepTransfer({ type: 'clock.ticked', now, applied: this.disk.applied.seq, peers });
       this.#tick(this.#life);
     });
   }

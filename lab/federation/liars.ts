@@ -1,6 +1,7 @@
 import type { Effect } from '../../src/hub/federation/consensus/events.ts';
 import type { Batch, Message, Operation, Prepared, Signed } from '../../src/hub/federation/consensus/messages.ts';
 import { MOST_SKEW_MS } from '../../src/hub/federation/consensus/rules.ts';
+import { hashOf, manifestText, readManifest } from '../../src/hub/federation/transfer/manifest.ts';
 import { Hub, type Sent, type World } from './hub.ts';
 import { Keys } from './keys.ts';
 
@@ -112,7 +113,11 @@ export class Liar extends Hub {
       if (this.#kept.length < MOST_KEPT) this.#kept.push(sent.signed);
       else this.#kept[this.#world.random.between(0, MOST_KEPT - 1)] = sent.signed;
     }
-    super.receive(from, sent);
+    if (sent.kind === 'askChunk' && this.#behaviour === 'hands out wrong logs') {
+      this.#world.lied();
+      const text = this.#world.random.pick(['mine\n', '', null, undefined]);
+      if (text !== undefined) this.#world.send(this.key, from, { kind: 'chunk', hash: sent.hash, text });
+    } else super.receive(from, sent);
     this.#disturb();
   }
 
@@ -141,7 +146,7 @@ export class Liar extends Hub {
       return;
     }
     this.#world.lied();
-    const { log, stable, applied, tablesAtStable } = this.disk;
+    const { log, stable, manifest: text } = this.disk;
     const entries = log
       .filter(({ batch }) => batch.seq >= seq)
       .map(({ batch, votes }) => ({
@@ -149,22 +154,18 @@ export class Liar extends Hub {
         votes
       }));
     this.#world.send(this.key, to, { kind: 'log', entries });
+    const mine = manifestText({ time: 1, next: new Map(), chunks: [hashOf('mine\n')] });
     this.#world.send(this.key, to, {
       kind: 'state',
-      stable: { ...stable, seq: stable.seq + 100, state: 'mine', votes: [...stable.votes] },
-      applied: { ...applied, seq: stable.seq + 100 },
-      tables: 'mine'
+      stable: { ...stable, seq: stable.seq + 100, state: hashOf(mine), votes: [...stable.votes] },
+      manifest: mine
     });
-    const next = new Map([...tablesAtStable.applied.next].map(([key, number]) => [key, number + 5]));
-    this.#world.send(this.key, to, {
-      kind: 'state',
-      stable,
-      tables: tablesAtStable.tables,
-      applied: this.#world.random.pick([
-        { ...tablesAtStable.applied, next },
-        { ...tablesAtStable.applied, time: 1 }
-      ])
-    });
+    const own = readManifest(text);
+    if (own) {
+      const next = new Map([...own.next].map(([key, number]) => [key, number + 5]));
+      const wrong = this.#world.random.pick([{ ...own, next }, { ...own, time: 1 }, { ...own, chunks: [] }, own]);
+      this.#world.send(this.key, to, { kind: 'state', stable, manifest: manifestText(wrong) });
+    }
   }
 
   #disturb(): void {

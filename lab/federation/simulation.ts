@@ -171,8 +171,9 @@ export class Simulation implements World {
     if (rules.self !== this.#liar) this.#options.watch?.(before, after, rules);
   }
 
-  replaced(): void {
+  replaced(hub: string, seq: number, tables: string): void {
     this.#replaced += 1;
+    if (hub !== this.#liar) this.#history.read(seq, tables);
   }
 
   lied(): void {

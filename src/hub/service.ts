@@ -25,6 +25,16 @@ export const service = defineService({
   needs: (config) => ({
     databases: [{ coordinates: databaseOf(config, 'HUB'), rights: RIGHTS.hub.HUB, madeBy: null }]
   }),
-  start: async (config, { service, log, signal }) =>
-    (await import('./start.ts')).startHub({ config, log, service }, signal)
+  options: {
+    rejoin: {
+      type: 'boolean',
+      default: false,
+      help: [
+        'in validator mode: where the log of this hub cannot be gone on with, keeps it aside and',
+        'takes the state of its set; its votes still bind it'
+      ]
+    }
+  },
+  start: async (config, { service, log, signal, options }) =>
+    (await import('./start.ts')).startHub({ config, log, service, rejoin: options['rejoin'] === true }, signal)
 });

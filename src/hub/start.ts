@@ -33,6 +33,8 @@ interface HubOptions {
   readonly service: OpenedBy;
   /** When the database is taken for down, default after 10 failures for 30 seconds. */
   readonly breaker?: BreakerInput;
+  /** In validator mode: whether a log that cannot be gone on with is kept aside, for the state of the set. Default: no. */
+  readonly rejoin?: boolean;
 }
 
 /** A running hub. */
@@ -58,7 +60,7 @@ const VALIDATOR = { ...HUB, kind: 'validator' } as const;
  * @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID (the address, TELEMETRY_GEO_DB), DATABASE_REFUSED
  */
 export async function startHub(
-  { config, log, service, breaker }: HubOptions,
+  { config, log, service, breaker, rejoin = false }: HubOptions,
   signal = new AbortController().signal
 ): Promise<Hub> {
   const placeOf = await openPlaces(config.TELEMETRY_GEO_DB);
@@ -189,10 +191,16 @@ export async function startHub(
       supervisor.start({ id: PRICES, kind: PRICES.kind, entry: actorEntry('prices'), workerData });
     }
     if (member) {
-      const workerData: ValidatorActorData = { database: coordinates, settings: member, logLevel: config.LOG_LEVEL };
+      let isFirst = true;
+      const workerData = (): ValidatorActorData => {
+        const once = isFirst && rejoin; // one that halts again is not to lose its log once more
+        isFirst = false;
+        return { database: coordinates, settings: member, rejoin: once, logLevel: config.LOG_LEVEL };
+      };
       supervisor.start({ id: VALIDATOR, kind: VALIDATOR.kind, entry: actorEntry('validator'), workerData });
     } else if (config.P2P_VALIDATOR_ADDR !== undefined)
       log.warn('this hub is the only one of its set: it writes directly, as a standalone one');
+    if (rejoin && !member) log.warn('--rejoin changes nothing: this hub is of no set');
     log.info({ host: config.HUB_HOST, port, database: config.HUB_DB_NAME }, `hub ready on ${config.HUB_HOST}:${port}`);
     return { port, ended, stop };
   } catch (caught) {

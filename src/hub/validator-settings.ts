@@ -24,7 +24,8 @@ export function validatorSettingsOf(config: ValidatorConfig, host: string, versi
     denied: config.P2P_DENY_PUBKEYS ?? [],
     reconnectBaseMs: config.P2P_RECONNECT_BASE,
     reconnectMaxMs: config.P2P_RECONNECT_MAX,
-    writeTimeoutMs: config.CONSENSUS_WRITE_TIMEOUT
+    writeTimeoutMs: config.CONSENSUS_WRITE_TIMEOUT,
+    logKeep: config.CONSENSUS_LOG_KEEP
   };
 }
 

@@ -3,7 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { signingKey } from '../../src/consensus/auth-signature.ts';
+import { connect } from '../../src/db/connection.ts';
 import { freePort } from '../../src/devnet/processes/free-port.ts';
+import { applyConfigEdits } from '../../src/hub/store/configs.ts';
+import { createMissing } from '../../src/hub/store/tables.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { databaseEnv, type StartedProcess, startServiceProcess } from '../support/service-process.ts';
@@ -26,9 +29,9 @@ const API_KEY = 'key-of-all';
 const members: Member[] = [];
 let file: string;
 
-function start(member: Member): void {
+function start(member: Member, ...options: readonly string[]): void {
   const { seed, port, addr, database } = member;
-  member.process = startServiceProcess('hub', {
+  const variables = {
     ...databaseEnv('HUB', database),
     HUB_HOST: '127.0.0.1',
     HUB_PORT: String(port),
@@ -41,7 +44,26 @@ function start(member: Member): void {
     SIGNING_PRIVKEY_HEX: seed,
     ORACLE_EPOCH_START: '1767225600000',
     HUB_FEDERATION: file
-  });
+  };
+  member.process = startServiceProcess('hub', variables, options);
+}
+
+/** Writes an entry as a standalone hub does. */
+async function writeAlone({ database }: Member, module: string): Promise<void> {
+  const connection = await connect(database);
+  try {
+    await applyConfigEdits(connection, [{ coin: 'LTC', network: 'regtest', module, param: 'host', value: 'h' }]);
+    await connection.query(
+      "INSERT INTO consensus_state (key_name, value) VALUES ('last_seq', '1') ON DUPLICATE KEY UPDATE value = value + 1"
+    );
+  } finally {
+    connection.destroy();
+  }
+}
+
+async function end(member: Member, signal: NodeJS.Signals): Promise<void> {
+  member.process!.child.kill(signal);
+  await member.process!.exited;
 }
 
 async function call({ port }: Member, method: string, params: object = {}): Promise<Answer> {
@@ -102,8 +124,15 @@ before(async () => {
   file = join(temporaryDirectory('federation'), 'federation.json');
   const named = members.map(({ seed, addr }) => ({ pubkey: signingKey(seed).pubkey, addr }));
   writeFileSync(file, JSON.stringify({ members: named, quorum: 'byzantine' }));
+  // The third one was a standalone hub before, and has a configuration.
+  await createMissing(members[2]!.database);
+  await writeAlone(members[2]!, 'before');
   for (const member of members) start(member);
   await joined(members, 3);
+});
+
+test('the configuration of a standalone hub is that of all hubs of its set', async () => {
+  await eventually('all have it', async () => (await agreed(members)).configs.LTC?.regtest?.before?.host === 'h');
 });
 
 test('four hubs over sockets and MariaDB decide what any of them is told, and each reads what another took', async () => {
@@ -112,12 +141,13 @@ test('four hubs over sockets and MariaDB decide what any of them is told, and ea
   const { seq } = await stateOf(members[3]!);
   for (const member of members) {
     const { result } = await call(member, 'getallconfigs', { min_seq: seq });
-    assert.deepEqual(Object.keys(result.configs.LTC.regtest), ['m-0', 'm-1', 'm-2', 'm-3']);
+    assert.deepEqual(Object.keys(result.configs.LTC.regtest), ['before', 'm-0', 'm-1', 'm-2', 'm-3']);
   }
   const state = await agreed(members);
-  assert.equal(state.entries, 4);
-  const leader = await told(members[0]!, ({ seq }) => seq === state.seq);
-  assert.deepEqual(leader, { phase: 'leading', view: 0, seq: state.seq, members: 4, peers: 3 });
+  assert.equal(state.entries, 5);
+  const { view } = await told(members[0]!, ({ seq }) => seq === state.seq);
+  const leader = await told(members[view % 4]!, ({ seq }) => seq === state.seq);
+  assert.deepEqual(leader, { phase: 'leading', view, seq: state.seq, members: 4, peers: 3 });
 });
 
 test('a wrong write is refused and leaves nothing at any hub, and so is one that the set does not order', async () => {
@@ -139,7 +169,9 @@ test('a wrong write is refused and leaves nothing at any hub, and so is one that
 });
 
 test('the leader is killed between two writes of three hubs: no answered write is lost, and it is there again', async () => {
-  const [leader, ...rest] = members as [Member, ...Member[]];
+  const { view: before } = await told(members[0]!, () => true);
+  const leader = members[before % 4]!;
+  const rest = members.filter((member) => member !== leader);
   const answered: string[] = [];
   let isOver = false;
   const writing = rest.map(async (member, at) => {
@@ -149,10 +181,9 @@ test('the leader is killed between two writes of three hubs: no answered write i
     }
   });
   await eventually('some are written', async () => answered.length > 10);
-  leader.process!.child.kill('SIGKILL');
-  await leader.process!.exited;
-  const before = answered.length;
-  await eventually('others go on', async () => answered.length > before + 10);
+  await end(leader, 'SIGKILL');
+  const count = answered.length;
+  await eventually('others go on', async () => answered.length > count + 10);
   isOver = true;
   await Promise.all(writing);
   start(leader);
@@ -160,13 +191,12 @@ test('the leader is killed between two writes of three hubs: no answered write i
   const { configs } = await agreed(members);
   for (const module of answered) assert.ok(configs.LTC.regtest[module], module);
   assert.deepEqual((await write(leader, 'after', 'h')).result, { status: 'success' });
-  await told(leader, ({ view }) => view >= 1);
+  await told(leader, ({ view }) => view > before);
 });
 
 test('a hub that lost its database has all again after a start with an empty one, and writes', async () => {
   const lost = members[3]!;
-  lost.process!.child.kill('SIGKILL');
-  await lost.process!.exited;
+  await end(lost, 'SIGKILL');
   lost.database = await createDatabase('member_again');
   start(lost);
   await joined(members, 3);
@@ -175,13 +205,21 @@ test('a hub that lost its database has all again after a start with an empty one
   assert.equal((await agreed(members)).configs.LTC.regtest.again.host, 'h');
 });
 
-test('LOG_OUT_OF_ORDER: a hub that was written to in standalone mode does not vote, and says why', async () => {
+test('LOG_OUT_OF_ORDER: a hub that was written to in standalone mode is back by --rejoin, and keeps what it wrote aside', async () => {
   const changed = members[2]!;
-  changed.process!.child.kill('SIGTERM');
-  await changed.process!.exited;
-  await sql(changed.database, "UPDATE consensus_state SET value = value + 1 WHERE key_name = 'last_seq'");
+  await end(changed, 'SIGTERM');
+  await writeAlone(changed, 'alone');
   start(changed);
-  await eventually('it says so', async () => /it was written to in standalone mode/.test(changed.process!.output()));
+  await eventually('it says so', async () => /start it once with --rejoin/.test(changed.process!.output()));
   assert.deepEqual((await write(members[0]!, 'without', 'h')).result, { status: 'success' });
   assert.ok((await write(changed, 'refused', 'h')).error);
+  await end(changed, 'SIGTERM');
+  start(changed, '--rejoin');
+  await joined(members, 3);
+  const { configs } = await agreed(members);
+  assert.deepEqual([configs.LTC.regtest.without?.host, configs.LTC.regtest.alone], ['h', undefined]);
+  assert.deepEqual((await write(changed, 'with it', 'h'.repeat(2))).error?.data.code, 'REQUEST_INVALID');
+  assert.deepEqual((await write(changed, 'with-it', 'h')).result, { status: 'success' });
+  const [kept] = await sql(changed.database, "SELECT COUNT(*) AS count FROM configs_before_set WHERE module = 'alone'");
+  assert.equal(Number((kept as { count: unknown }).count), 1);
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { SigningKey } from '../../src/consensus/auth-signature.ts';
 import type { Mesh } from '../../src/hub/federation/gossip/mesh.ts';
 import { type HubSet, rulesOf, setIdOf } from '../../src/hub/federation/gossip/signatures.ts';
-import { readEdits } from '../../src/hub/federation/journal/config-state.ts';
+import { readWrite } from '../../src/hub/federation/journal/config-state.ts';
 import { ValidatorHub } from '../../src/hub/federation/node/validator-hub.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { PATIENCE_MS } from '../support/patience.ts';
@@ -28,6 +28,8 @@ interface NodeOptions {
   readonly onEvidence?: () => void;
   /** Epoch milliseconds. */
   readonly now?: () => number;
+  /** Default: the log is kept whole. */
+  readonly logKeep?: number;
 }
 
 /** Starts a hub of the set. @param database  default: a new one */
@@ -35,7 +37,11 @@ export async function startNode(
   key: SigningKey,
   seeds: readonly string[],
   database?: DatabaseCoordinates,
-  { onEvidence = () => assert.fail('no hub here signs two things'), now = Date.now }: NodeOptions = {}
+  {
+    onEvidence = () => assert.fail('no hub here signs two things'),
+    now = Date.now,
+    logKeep = Number.MAX_SAFE_INTEGER
+  }: NodeOptions = {}
 ): Promise<Node> {
   const store = await openJournal(database);
   const halts: unknown[] = [];
@@ -55,7 +61,8 @@ export async function startNode(
     gossip: mesh,
     now,
     writeTimeoutMs: PATIENCE_MS,
-    rules: rulesOf(SET, key.pubkey, (body) => readEdits(body) !== null),
+    logKeep,
+    rules: rulesOf(SET, key.pubkey, (body) => readWrite(body) !== null),
     onEvidence,
     onHalt: (reason) => halts.push(reason)
   });

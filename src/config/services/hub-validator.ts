@@ -98,6 +98,11 @@ export const validatorVariables = {
     max: 25_000,
     doc: 'ms that updateconfig waits for the decision of the set'
   }),
+  CONSENSUS_LOG_KEEP: integer({
+    default: 100_000,
+    min: 200,
+    doc: 'batches of the log that stay below the last checkpoint; a hub that is further behind fetches the state there'
+  }),
   ORACLE_EPOCH_START: integer({
     doc: 'first round of prices, in ms since 1970; needed in validator mode, where no round of the set is made yet',
     example: '1767225600000'

@@ -68,6 +68,8 @@ test('a hub whose table was changed by hand halts at the next checkpoint, and af
   const changed = nodes[3]!;
   try {
     await until('each sees three', () => nodes.every(({ mesh }) => mesh.peers.length === 3));
+    await nodes[0]!.hub.submit(change('p', 'first'));
+    await until('it has it', () => changed.hub.standing.seq === 1);
     await changed.store.connection.query(
       "INSERT INTO configs (coin, network, module, param_name, param_value) VALUES ('LTC', 'mainnet', 'm', 'p', 'slipped in')"
     );
@@ -86,6 +88,42 @@ test('a hub whose table was changed by hand halts at the next checkpoint, and af
     await assert.rejects(startNode(changed.key, [], changed.store.database), { code: 'HUB_HALTED' });
     assert.deepEqual(
       nodes.slice(0, 3).flatMap(({ halts }) => halts),
+      []
+    );
+  } finally {
+    await Promise.all(nodes.map(({ stop }) => stop()));
+  }
+});
+
+test('a hub that lost its database takes the state of a checkpoint where the log is pruned, and votes again', async () => {
+  const options = { logKeep: 0 };
+  const nodes: Node[] = [await startNode(MEMBERS[0]!, [], undefined, options)];
+  for (const key of MEMBERS.slice(1)) nodes.push(await startNode(key, [nodes[0]!.mesh.addr], undefined, options));
+  try {
+    await until('each sees three', () => nodes.every(({ mesh }) => mesh.peers.length === 3));
+    const lost = nodes.pop()!;
+    await lost.stop();
+    const write = async (module: string) => {
+      while (nodes[0]!.hub.standing.seq < CHECKPOINT_INTERVAL + 3)
+        await nodes[0]!.hub.submit(change(module, String(Math.random())));
+    };
+    await Promise.all(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map(write));
+    await eventually('the log is pruned', async () => {
+      const first = await Promise.all(nodes.map(({ store }) => store.journal.firstKept()));
+      return first.every((seq) => seq! > CHECKPOINT_INTERVAL);
+    });
+    const seeds = nodes.map(({ mesh }) => mesh.addr);
+    const back = await startNode(lost.key, seeds, undefined, options);
+    nodes.push(back);
+    await until('it is up to date', () => nodes.every(({ hub }) => hub.standing.seq === back.hub.standing.seq));
+    await nodes[1]!.stop(); // the others need its vote
+    await back.hub.submit(change('z', 'after'));
+    const first = await back.store.journal.firstKept();
+    assert.ok(first !== null && first > CHECKPOINT_INTERVAL, `the log begins at ${first}`);
+    await until('the others have it', () => nodes[0]!.hub.standing.seq === back.hub.standing.seq);
+    assert.deepEqual(await tableOf(back), await tableOf(nodes[0]!));
+    assert.deepEqual(
+      nodes.flatMap(({ halts }) => halts),
       []
     );
   } finally {

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { signingKey } from '../../../src/consensus/auth-signature.ts';
-import { rows } from '../../../src/db/connection.ts';
+import { connect, rows } from '../../../src/db/connection.ts';
 import { type Batch, type Committed, EMPTY_LOG, type Vote } from '../../../src/hub/federation/consensus/messages.ts';
 import { CHECKPOINT_INTERVAL } from '../../../src/hub/federation/consensus/rules.ts';
 import { digestOf, signMessage, signOperation } from '../../../src/hub/federation/gossip/signatures.ts';
+import { CONFIG_STATE, firstBodyOf, readWrite } from '../../../src/hub/federation/journal/config-state.ts';
+import { openLog } from '../../../src/hub/federation/journal/opening.ts';
+import { hashOf, readManifest } from '../../../src/hub/federation/transfer/manifest.ts';
+import type { Offer } from '../../../src/hub/federation/transfer/transfer.ts';
+import { selectConfigMark } from '../../../src/hub/store/configs.ts';
 import { type JournalDatabase, openJournal } from '../../federation/database.ts';
 
 const KEY = signingKey('01'.repeat(32));
@@ -32,7 +37,8 @@ function batchOf(seq: number, previous: string, value: string | null = String(se
 
 async function applyAll(
   { journal }: JournalDatabase,
-  count: number
+  count: number,
+  afterFirst = async (): Promise<void> => undefined
 ): Promise<{ states: (string | null)[]; last: string }> {
   const states: (string | null)[] = [];
   let last = '';
@@ -40,6 +46,7 @@ async function applyAll(
     const batch = batchOf(seq, last);
     last = digestOf(batch);
     states.push((await journal.apply({ batch, votes: [] }, last)).state);
+    if (seq === 1) await afterFirst();
   }
   return { states, last };
 }
@@ -115,10 +122,16 @@ test('a batch that fails on its way leaves nothing', async () => {
 
 test('hubs that applied the same batches have one digest at a checkpoint, others have another', async () => {
   const [one, other, third] = [await open(), await open(), await open()];
-  await third.connection.query(
-    "INSERT INTO configs (coin, network, module, param_name, param_value) VALUES ('LTC', 'mainnet', 'm', 'p', 'slipped in')"
-  );
-  const ends = await Promise.all([one, other, third].map((each) => applyAll(each, CHECKPOINT_INTERVAL)));
+  const slipIn = async () => {
+    await third.connection.query(
+      "INSERT INTO configs (coin, network, module, param_name, param_value) VALUES ('LTC', 'mainnet', 'm', 'p', 'slipped in')"
+    );
+  };
+  const ends = await Promise.all([
+    applyAll(one, CHECKPOINT_INTERVAL),
+    applyAll(other, CHECKPOINT_INTERVAL),
+    applyAll(third, CHECKPOINT_INTERVAL, slipIn)
+  ]);
   const [a, b, c] = ends.map(({ states }) => states.at(-1));
   assert.match(String(a), /^[0-9a-f]{64}$/);
   assert.deepEqual([a === b, a === c], [true, false]);
@@ -134,12 +147,12 @@ test('HUB_HALTED: why a hub votes no more outlives the process, and the first re
   assert.equal(await (await open(one.database)).journal.halt(), 'first');
 });
 
-test('below a stable checkpoint no votes are kept, and the log is', async () => {
+test('below a stable checkpoint no votes are kept, and so many batches of the log', async () => {
   const { journal } = await open();
   await journal.keepVotes([vote(99, 'aa'), vote(100, 'bb'), vote(101, 'cc')]);
   const stable = { seq: 100, digest: 'bb', state: 'ss', votes: [] };
-  await journal.keepStable({ ...stable, seq: 0 });
-  await journal.keepStable(stable);
+  await journal.keepStable({ ...stable, seq: 0 }, 0);
+  await journal.keepStable(stable, 0);
   const restored = await journal.load(0);
   assert.deepEqual(
     [restored.stable, restored.votes.map(({ signed: { message } }) => (message as Vote).seq)],
@@ -158,4 +171,141 @@ test('entries of the log are read up to so many bytes, and at least one', async 
   assert.deepEqual(await placesOf(2, 100, 3.5 * bytes), [2, 3, 4]);
   assert.deepEqual(await placesOf(2, 2, 100 * bytes), [2, 3]);
   assert.deepEqual(await placesOf(6, 100, 100 * bytes), []);
+});
+
+/** A hub with a checkpoint that is taken for signed, and five batches above it. */
+async function withCheckpoint(logKeep: number): Promise<JournalDatabase> {
+  const one = await open();
+  const { states } = await applyAll(one, CHECKPOINT_INTERVAL + 5);
+  const { digest } = (
+    await rows(one.connection, `SELECT digest FROM consensus_log WHERE seq = ${CHECKPOINT_INTERVAL}`)
+  )[0]!;
+  const state = states[CHECKPOINT_INTERVAL - 1]!;
+  await one.journal.keepStable({ seq: CHECKPOINT_INTERVAL, digest: String(digest), state, votes: [] }, logKeep);
+  return one;
+}
+
+async function offerOf({ journal }: JournalDatabase): Promise<Offer> {
+  const { stable, text } = (await journal.stableState())!;
+  assert.equal(hashOf(text), stable.state);
+  return { stable, text, manifest: readManifest(text)! };
+}
+
+test('the log below a checkpoint is pruned, and its state goes to another hub in parts, which goes on from there', async () => {
+  const one = await withCheckpoint(10);
+  assert.equal(await one.journal.firstKept(), CHECKPOINT_INTERVAL - 9);
+  const late = await open();
+  await late.connection.query(
+    "INSERT INTO configs (coin, network, module, param_name, param_value) VALUES ('LTC', 'mainnet', 'm', 'user', 'own')"
+  );
+  const offer = await offerOf(one);
+  const missing = await late.journal.missingChunks(offer.manifest);
+  assert.deepEqual(missing, offer.manifest.chunks);
+  await assert.rejects(late.journal.replaceState(offer), { code: 'LOG_OUT_OF_ORDER' });
+  for (const hash of missing) await late.journal.keepChunk(hash, (await one.journal.chunk(hash))!);
+  assert.deepEqual(await late.journal.missingChunks(offer.manifest), []);
+  await late.journal.keepOperation(batchOf(CHECKPOINT_INTERVAL, '').operations[0]!);
+  await late.journal.keepVotes([vote(1, 'aa'), vote(CHECKPOINT_INTERVAL + 1, 'bb')]);
+  const applied = await late.journal.replaceState(offer);
+  assert.deepEqual(await late.journal.applied(), applied);
+
+  const restored = await late.journal.load(0);
+  assert.deepEqual(
+    [restored.applied, restored.stable, restored.log, restored.pending],
+    [applied, offer.stable, [], []]
+  );
+  assert.deepEqual(
+    restored.votes.map(({ signed: { message } }) => (message as Vote).seq),
+    [CHECKPOINT_INTERVAL + 1]
+  );
+  for (const committed of await one.journal.entries(CHECKPOINT_INTERVAL + 1, 100, 1_000_000))
+    await late.journal.apply(committed, digestOf(committed.batch));
+  const dumps = await Promise.all([one, late].map(({ connection }) => CONFIG_STATE.dump(connection)));
+  assert.deepEqual(dumps[0], dumps[1]);
+  const kept = await rows(late.connection, 'SELECT coin, param_value FROM configs_before_set');
+  assert.deepEqual(
+    kept.map(({ coin, param_value }) => [coin, param_value]),
+    [['LTC', 'own']]
+  );
+  await assert.rejects(late.journal.replaceState(offer), { code: 'LOG_OUT_OF_ORDER' });
+});
+
+test('a part of a state that was changed on its way into the tables changes nothing', async () => {
+  const [one, late] = [await withCheckpoint(200), await open()];
+  const offer = await offerOf(one);
+  for (const hash of offer.manifest.chunks) await late.journal.keepChunk(hash, 'another');
+  await assert.rejects(late.journal.replaceState(offer), { code: 'LOG_OUT_OF_ORDER' });
+  assert.deepEqual([(await late.journal.applied()).seq, await late.journal.stableState()], [0, null]);
+});
+
+test('states of some checkpoints are kept, and parts that none of them has are not', async () => {
+  const { journal, connection } = await withCheckpoint(200);
+  const { stable, text } = (await journal.stableState())!;
+  await journal.keepChunk('ab'.repeat(32), 'of no state');
+  await journal.keepStable(stable, 200);
+  const hashes = async () => (await rows(connection, 'SELECT hash FROM consensus_chunks')).map(({ hash }) => hash);
+  assert.deepEqual(await hashes(), [...readManifest(text)!.chunks]);
+  await journal.keepStable({ ...stable, seq: stable.seq + 4 * CHECKPOINT_INTERVAL }, 200);
+  assert.deepEqual([await hashes(), await journal.stableState()], [[], null]);
+});
+
+const SETS = ['ab', 'cd'].map((digits) => digits.repeat(32)) as [string, string];
+/** Opens a log by a connection of its own, which ends again. */
+async function opening(database: JournalDatabase['database'], set: string, rejoin = false) {
+  const connection = await connect(database);
+  try {
+    const { brought, aside, journal } = await openLog(connection, { set, rejoin, machine: CONFIG_STATE, now: 0 });
+    const edits = brought ? readWrite(brought.body)!.edits : [];
+    return { brought: edits.map(({ value }) => value), aside, seq: (await journal.applied()).seq };
+  } finally {
+    connection.destroy();
+  }
+}
+
+test('a standalone hub brings its configuration to a set that has none, and keeps it aside where the set has one', async () => {
+  const one = await open();
+  await one.connection.query(
+    "INSERT INTO configs (coin, network, module, param_name, param_value) VALUES ('LTC', 'mainnet', 'm', 'user', 'own')"
+  );
+  await one.connection.query("INSERT INTO consensus_state (key_name, value) VALUES ('last_seq', '57')");
+  assert.deepEqual((await opening(one.database, SETS[0])).brought, ['own']);
+  const body = firstBodyOf([{ coin: 'LTC', network: 'mainnet', module: 'm', param: 'user', value: 'own' }]);
+  const batch = { ...batchOf(1, ''), operations: [signOperation(SET, 0, body, KEY), signOperation(SET, 1, body, KEY)] };
+  const { refused } = await one.journal.apply({ batch, votes: [] }, digestOf(batch));
+  assert.deepEqual([...refused], [[1, 'the set has a configuration']]);
+  assert.equal((await CONFIG_STATE.dump(one.connection)).length, 1);
+  assert.deepEqual(await opening(one.database, SETS[0]), { brought: [], aside: null, seq: 1 });
+});
+
+test('LOG_OUT_OF_ORDER: a hub written to in standalone mode, or of another set, begins anew by --rejoin alone, its log kept', async () => {
+  const one = await open();
+  await opening(one.database, SETS[0]);
+  await applyAll(one, 3);
+  await one.journal.keepVotes([vote(4, 'aa')]);
+  await one.connection.query("UPDATE consensus_state SET value = 4 WHERE key_name = 'last_seq'");
+  await assert.rejects(opening(one.database, SETS[0]), { code: 'LOG_OUT_OF_ORDER' });
+  await one.connection.query("UPDATE consensus_state SET value = 3 WHERE key_name = 'last_seq'");
+  assert.equal((await opening(one.database, SETS[0], true)).aside, null, 'one that can go on is left alone');
+  await assert.rejects(opening(one.database, SETS[1]), { code: 'LOG_OUT_OF_ORDER' });
+
+  await one.connection.query("UPDATE consensus_state SET value = 4 WHERE key_name = 'last_seq'");
+  const rejoined = { brought: [], aside: '19700101000000', seq: 0 };
+  assert.deepEqual(await opening(one.database, SETS[0], true), rejoined);
+  const count = async (table: string) =>
+    Number((await rows(one.connection, `SELECT COUNT(*) AS count FROM ${table}`))[0]!['count']);
+  assert.deepEqual(
+    await Promise.all(['consensus_log_19700101000000', 'consensus_votes', 'configs'].map(count)),
+    [3, 1, 1]
+  );
+  assert.deepEqual(await opening(one.database, SETS[0]), { ...rejoined, aside: null });
+  assert.equal(
+    (await selectConfigMark(one.connection)).seq,
+    0,
+    'who waits for a write of the set does not find it in the old state'
+  );
+
+  // Of another set neither its votes nor its log count, and that set may have the configuration.
+  await one.journal.keepHalt('it halted');
+  assert.deepEqual((await opening(one.database, SETS[1], true)).brought, ['3']);
+  assert.deepEqual([await one.journal.halt(), await count('consensus_votes')], [null, 0]);
 });

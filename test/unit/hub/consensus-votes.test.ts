@@ -223,6 +223,9 @@ test('a state is taken from a checkpoint that three hubs signed, at its own plac
     fresh.take({ type: 'state.replaced', ...taken });
     assert.equal(fresh.state.applied.seq, 0, what);
   }
+  for (const number of [99, 100]) fresh.take({ type: 'operation.submitted', operation: fresh.operation('c', number) });
   fresh.take({ type: 'state.replaced', stable: stableBy('acd'), applied });
   assert.deepEqual([fresh.state.applied.seq, fresh.state.stable.seq], [seq, seq]);
+  // What the state has carried out waits no more.
+  assert.deepEqual([...fresh.state.pending.keys()], ['c/100']);
 });

@@ -25,6 +25,11 @@ test('each kind of message about the log is read, and of no other set', () => {
   assert.deepEqual(read('HEARTBEAT', { view: 1, seq: 2, addr: '' }), { kind: 'standing', view: 1, seq: 2 });
   assert.deepEqual(read('STATE_REQUEST', { seq: 2 }), { kind: 'ask', seq: 2 });
   assert.deepEqual(read('STATE_LOG', { entries: [] }), { kind: 'log', entries: [] });
+  const stable = { seq: 100, digest: '', state: '', votes: [] };
+  assert.deepEqual(read('STATE_MANIFEST', { stable, manifest: 'm' }), { kind: 'state', stable, manifest: 'm' });
+  assert.deepEqual(read('STATE_CHUNK_REQUEST', { hash: 'h' }), { kind: 'askChunk', hash: 'h' });
+  for (const text of ['t', null])
+    assert.deepEqual(read('STATE_CHUNK', { hash: 'h', text }), { kind: 'chunk', hash: 'h', text });
   assert.equal(read('CONSENSUS_MESSAGES', { messages: [VOTE] }, 'cd'.repeat(32)), null);
 });
 
@@ -37,6 +42,8 @@ test('nothing is read of a message with one wrong item, too many, or another typ
     ['CONSENSUS_STANDING', { view: -1, seq: 2 }],
     ['STATE_REQUEST', { seq: '2' }],
     ['STATE_LOG', { entries: [VOTE] }],
+    ['STATE_MANIFEST', { stable: { seq: 100 }, manifest: 'm' }],
+    ['STATE_CHUNK', { hash: 'h' }],
     ['OTHER', { messages: [VOTE] }]
   ];
   for (const [type, data] of wrong) assert.equal(read(type, data), null, JSON.stringify(data).slice(0, 80));

@@ -62,7 +62,7 @@ export const isCommittedBatch: Is<Committed> = objectOf<Committed>({
   votes: listOf(signed(isVote), MOST_MEMBERS)
 });
 /** Returns whether a value of the network has the shape of a stable checkpoint. */
-const isStableCheckpoint: Is<Stable> = objectOf<Stable>({
+export const isStableCheckpoint: Is<Stable> = objectOf<Stable>({
   seq: isCount,
   digest: isDigest,
   state: isDigest,

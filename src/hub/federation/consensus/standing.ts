@@ -1,7 +1,7 @@
 import { isCommitted, isStable } from './certificates.ts';
 import type { Committed, Stable } from './messages.ts';
 import { CALM_BATCHES, MOST_IN_FLIGHT, RESEND_MS, ROUND_TIMEOUT_MS } from './rules.ts';
-import { type ConsensusState, operationKey } from './state.ts';
+import { type ConsensusState, operationKey, type Pending } from './state.ts';
 import { castVote, committedDigest, putSlot, slotAt, type Turn } from './turn.ts';
 
 /** Moves the window to a checkpoint that a quorum signed. */
@@ -87,8 +87,10 @@ export function takeLog(turn: Turn, entries: readonly Committed[]): void {
 export function takeState(turn: Turn, stable: Stable, applied: ConsensusState['applied']): void {
   if (stable.seq <= turn.state.applied.seq || !isStable(turn.rules, stable)) return;
   if (applied.seq !== stable.seq || applied.digest !== stable.digest) return;
-  turn.state.applied = applied;
-  turn.state.applying = null;
+  const isWaiting = ([, { operation }]: [string, Pending]) =>
+    operation.number >= (applied.next.get(operation.submitter) ?? 0);
+  turn.state.pending = new Map([...turn.state.pending].filter(isWaiting));
+  Object.assign(turn.state, { applied, applying: null, appliedAt: turn.state.now });
   if (stable.seq > turn.state.stable.seq) setStable(turn, stable);
   turn.state.slots = new Map([...turn.state.slots].filter(([seq]) => seq > stable.seq));
 }

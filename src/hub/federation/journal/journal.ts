@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { type Connection, rows } from '../../../db/connection.ts';
 import { PlatformError } from '../../../errors.ts';
 import {
@@ -12,22 +11,16 @@ import {
 } from '../consensus/messages.ts';
 import { CHECKPOINT_INTERVAL } from '../consensus/rules.ts';
 import type { Applied, Restored, StoredVote } from '../consensus/state.ts';
+import { chunksOf, hashOf, type Manifest, manifestText, readManifest, rowsOf } from '../transfer/manifest.ts';
+import type { Offer } from '../transfer/transfer.ts';
+import type { StateMachine } from './state-machine.ts';
 
 /** Pairs of messages that are kept of one lying hub. */
 const MOST_EVIDENCE = 100;
-
-/** Effect of operations on the tables that are equal on all hubs. */
-export interface StateMachine {
-  /**
-   * Carries out one operation, within the caller's transaction.
-   *
-   * @param time  clock of the log, epoch milliseconds
-   * @returns why it cannot be carried out, the same on all hubs: then the caller undoes it; null when it is done
-   */
-  apply(connection: Connection, operation: Operation, time: number): Promise<string | null>;
-  /** Returns the digest of all rows, whatever order they were written in. */
-  digest(connection: Connection): Promise<string>;
-}
+/** Checkpoints whose states are kept below the stable one: who began to fetch one of them may end it. */
+const KEPT_STATES = 3;
+/** Batches that are removed at once. */
+const MOST_REMOVED = 10_000;
 
 /** Outcome of a batch. */
 interface AppliedBatch {
@@ -72,7 +65,7 @@ export class Journal {
       this.#connection,
       'SELECT seq, digest, log_time FROM consensus_log ORDER BY seq DESC LIMIT 1'
     );
-    if (!last) return { seq: 0, digest: '', time: 0, next };
+    if (!last) return (await this.#takenState()) ?? { seq: 0, digest: '', time: 0, next };
     return { seq: Number(last['seq']), digest: String(last['digest']), time: Number(last['log_time']), next };
   }
 
@@ -125,6 +118,7 @@ export class Journal {
         throw new PlatformError('LOG_OUT_OF_ORDER', {
           reason: `batch ${batch.seq} does not follow batch ${before.seq}`
         });
+      if (before.seq === 0) await this.#machine.replace(this.#connection, []); // all hubs begin alike
       const refused = new Map<number, string>();
       for (const [place, operation] of batch.operations.entries()) {
         const reason = await this.#carryOut(operation, batch);
@@ -133,22 +127,100 @@ export class Journal {
       await this.#connection.query('INSERT INTO consensus_log (seq, digest, log_time, committed) VALUES (?)', [
         [batch.seq, digest, batch.time, JSON.stringify(committed)]
       ]);
-      // Readers of the table see by it that something was written, and services how far a hub is.
-      await this.#connection.query("REPLACE INTO consensus_state (key_name, value) VALUES ('last_seq', ?)", [
-        String(batch.seq)
-      ]);
-      return { state: batch.seq % CHECKPOINT_INTERVAL === 0 ? await this.#stateDigest() : null, refused };
+      await this.#writeLastSeq(batch.seq);
+      return { state: batch.seq % CHECKPOINT_INTERVAL === 0 ? await this.#keepState() : null, refused };
     });
   }
 
-  /** Keeps a checkpoint that a quorum signed; votes at its place and below are needed no more. */
-  async keepStable(stable: Stable): Promise<void> {
+  /**
+   * Keeps a checkpoint that a quorum signed; votes at its place and below are needed no more, nor are older states.
+   *
+   * @param logKeep  batches below it that stay in the log
+   */
+  async keepStable(stable: Stable, logKeep: number): Promise<void> {
     await this.#together(async () => {
-      await this.#connection.query('REPLACE INTO consensus_checkpoints (seq, stable) VALUES (?)', [
-        [stable.seq, JSON.stringify(stable)]
+      await this.#writeStable(stable);
+      const oldest = stable.seq - KEPT_STATES * CHECKPOINT_INTERVAL;
+      await this.#connection.query('DELETE FROM consensus_manifests WHERE seq < ?', [oldest]);
+      const kept = await rows(this.#connection, 'SELECT manifest FROM consensus_manifests');
+      const used = kept.flatMap(({ manifest }) => readManifest(String(manifest))?.chunks ?? []);
+      await this.#connection.query('DELETE FROM consensus_chunks WHERE hash NOT IN (?)', [['', ...new Set(used)]]);
+      await this.#connection.query('DELETE FROM consensus_log WHERE seq <= ? ORDER BY seq LIMIT ?', [
+        Math.max(0, stable.seq - logKeep),
+        MOST_REMOVED
       ]);
-      await this.#connection.query('DELETE FROM consensus_checkpoints WHERE seq < ?', [stable.seq]);
-      await this.#connection.query('DELETE FROM consensus_votes WHERE seq > 0 AND seq <= ?', [stable.seq]);
+    });
+  }
+
+  /** Returns the place of the first batch that is kept; null for none. */
+  async firstKept(): Promise<number | null> {
+    const [first] = await rows(this.#connection, 'SELECT MIN(seq) AS seq FROM consensus_log');
+    return first?.['seq'] == null ? null : Number(first['seq']);
+  }
+
+  /** Returns the newest checkpoint that a quorum signed, with the state there; null where this hub has none. */
+  async stableState(): Promise<{ readonly stable: Stable; readonly text: string } | null> {
+    const [newest] = await rows(
+      this.#connection,
+      'SELECT stable, manifest FROM consensus_checkpoints JOIN consensus_manifests USING (seq) ORDER BY seq DESC LIMIT 1'
+    );
+    if (!newest) return null;
+    return { stable: JSON.parse(String(newest['stable'])) as Stable, text: String(newest['manifest']) };
+  }
+
+  /** Returns a part of a state; null where it is kept no more. */
+  async chunk(hash: string): Promise<string | null> {
+    const [found] = await rows(this.#connection, 'SELECT body FROM consensus_chunks WHERE hash = ?', [hash]);
+    return found ? String(found['body']) : null;
+  }
+
+  /** Keeps a part of a state that is being fetched: it is found again after a restart. */
+  async keepChunk(hash: string, text: string): Promise<void> {
+    await this.#connection.query('INSERT IGNORE INTO consensus_chunks (hash, body) VALUES (?)', [[hash, text]]);
+  }
+
+  /** Returns which parts of a state are not here, in their order. */
+  async missingChunks({ chunks }: Manifest): Promise<readonly string[]> {
+    const found = await rows(this.#connection, 'SELECT hash FROM consensus_chunks WHERE hash IN (?)', [
+      ['', ...chunks]
+    ]);
+    const known = new Set(found.map(({ hash }) => String(hash)));
+    return [...new Set(chunks)].filter((hash) => !known.has(hash));
+  }
+
+  /**
+   * Replaces tables, log and numbers by the state of a checkpoint, in one transaction. All its parts are here, and a quorum signed it.
+   *
+   * @throws {PlatformError} LOG_OUT_OF_ORDER when this database is further, or a part is missing
+   */
+  async replaceState({ stable, manifest, text }: Offer): Promise<Applied> {
+    return this.#together(async () => {
+      const refuse = (reason: string) => {
+        throw new PlatformError('LOG_OUT_OF_ORDER', { reason });
+      };
+      const { seq } = await this.applied();
+      if (seq >= stable.seq) refuse(`the state of place ${stable.seq} does not follow place ${seq}`);
+      const dumped: string[] = [];
+      for (const hash of manifest.chunks) {
+        const chunk = await this.chunk(hash);
+        if (chunk === null || hashOf(chunk) !== hash)
+          refuse(`part ${hash} of the state of place ${stable.seq} is missing`);
+        else dumped.push(...rowsOf(chunk));
+      }
+      await this.#machine.replace(this.#connection, dumped);
+      await this.#connection.query('DELETE FROM consensus_log');
+      await this.#connection.query('DELETE FROM consensus_numbers');
+      if (manifest.next.size > 0)
+        await this.#connection.query('INSERT INTO consensus_numbers (submitter, next) VALUES ?', [[...manifest.next]]);
+      for (const [submitter, next] of manifest.next)
+        await this.#connection.query('DELETE FROM consensus_pending WHERE submitter = ? AND number < ?', [
+          submitter,
+          next
+        ]);
+      await this.#writeManifest(stable.seq, text);
+      await this.#writeStable(stable);
+      await this.#writeLastSeq(stable.seq);
+      return { seq: stable.seq, digest: stable.digest, time: manifest.time, next: manifest.next };
     });
   }
 
@@ -212,12 +284,41 @@ export class Journal {
     return reason;
   }
 
-  /** Digest of the tables, with the clock of the log and the numbers of submitters. */
-  async #stateDigest(): Promise<string> {
-    const { time, next } = await this.applied();
-    const numbers = JSON.stringify([time, [...next].toSorted()]);
-    const tables = await this.#machine.digest(this.#connection);
-    return createHash('sha256').update(`${tables}\n${numbers}`).digest('hex');
+  /** Keeps the state of a checkpoint in parts. @returns its digest: the tables, the clock of the log and the numbers of submitters */
+  async #keepState(): Promise<string> {
+    const { seq, time, next } = await this.applied();
+    const chunks = chunksOf(await this.#machine.dump(this.#connection));
+    for (const chunk of chunks) await this.keepChunk(hashOf(chunk), chunk);
+    const text = manifestText({ time, next, chunks: chunks.map(hashOf) });
+    await this.#writeManifest(seq, text);
+    return hashOf(text);
+  }
+
+  /** Returns the place of a state that replaced the log; null where none did. */
+  async #takenState(): Promise<Applied | null> {
+    const taken = await this.stableState();
+    const manifest = taken && readManifest(taken.text);
+    if (!manifest) return null;
+    return { seq: taken.stable.seq, digest: taken.stable.digest, time: manifest.time, next: manifest.next };
+  }
+
+  async #writeManifest(seq: number, text: string): Promise<void> {
+    await this.#connection.query('REPLACE INTO consensus_manifests (seq, manifest) VALUES (?)', [[seq, text]]);
+  }
+
+  async #writeStable(stable: Stable): Promise<void> {
+    await this.#connection.query('REPLACE INTO consensus_checkpoints (seq, stable) VALUES (?)', [
+      [stable.seq, JSON.stringify(stable)]
+    ]);
+    await this.#connection.query('DELETE FROM consensus_checkpoints WHERE seq < ?', [stable.seq]);
+    await this.#connection.query('DELETE FROM consensus_votes WHERE seq > 0 AND seq <= ?', [stable.seq]);
+  }
+
+  /** Readers of the table see by it that something was written, and services how far a hub is. */
+  async #writeLastSeq(seq: number): Promise<void> {
+    await this.#connection.query("REPLACE INTO consensus_state (key_name, value) VALUES ('last_seq', ?)", [
+      String(seq)
+    ]);
   }
 
   async #read<T>(sql: string, values: readonly unknown[] = []): Promise<T[]> {

@@ -1,39 +1,100 @@
 import { type Connection, rows } from '../../../db/connection.ts';
 import { PlatformError } from '../../../errors.ts';
-import { createJournalTables } from './tables.ts';
+import { isConfigEdit } from '../../config-edits.ts';
+import { selectConfigState } from '../../store/configs.ts';
+import { firstBodyOf } from './config-state.ts';
+import { Journal } from './journal.ts';
+import type { StateMachine } from './state-machine.ts';
+import { createJournalTables, keepAside } from './tables.ts';
 
 /** Time for the connection of an earlier process to end. */
 const LOCK_WAIT_S = 10;
 
+/** A hub's log, opened. */
+interface OpenedLog {
+  readonly journal: Journal;
+  /** Configuration of the time before its set; null: there is none, the log has begun, or was set aside. */
+  readonly brought: Brought | null;
+  /** End of the names of tables that were kept aside; null: none were. */
+  readonly aside: string | null;
+}
+
+/** Configuration that a hub brings to its set, which takes it where it has none. */
+export interface Brought {
+  /** Body of the operation. */
+  readonly body: string;
+  readonly entries: number;
+  /** Entries of a form that `updateconfig` refuses: they are not in it. */
+  readonly refused: number;
+}
+
+interface OpenOptions {
+  /** Id of the set, 64 hex digits. */
+  readonly set: string;
+  readonly machine: StateMachine;
+  /** Whether a log that cannot be gone on with is kept aside, for the state of the set. */
+  readonly rejoin: boolean;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
 /**
  * Makes the tables of a hub's log, and takes the database for this process alone until the connection ends.
  *
- * @param set  id of the set, 64 hex digits
  * @throws {PlatformError} LOG_OUT_OF_ORDER when another process has it, its log is of another set, or the configuration was written otherwise
  */
-export async function openLog(connection: Connection, set: string): Promise<void> {
-  const refuse = (reason: string) => {
-    throw new PlatformError('LOG_OUT_OF_ORDER', { reason });
-  };
+export async function openLog(connection: Connection, { set, machine, rejoin, now }: OpenOptions): Promise<OpenedLog> {
   const [lock] = await rows(connection, "SELECT GET_LOCK(CONCAT('hub log ', DATABASE()), ?) AS taken", [LOCK_WAIT_S]);
   if (Number(lock?.['taken']) !== 1) refuse('another process has the log of this database');
   await createJournalTables(connection);
-  await connection.query("INSERT IGNORE INTO consensus_state (key_name, value) VALUES ('set', ?)", [set]);
+  const journal = new Journal(connection, machine);
+  const state = await readState(connection);
+  const isSameSet = (state.get('set') ?? set) === set;
+  const { seq } = await journal.applied();
+  const fault = isSameSet ? findForeignWrite(seq, state) : `the log of this database is of the set ${state.get('set')}`;
+  let aside: string | null = null;
+  if (rejoin && (fault !== null || (await journal.halt()) !== null)) {
+    aside = await keepAside(connection, isSameSet, now);
+    // The configuration of a set that is there already counts; a new set has none.
+    if (isSameSet) await writeState(connection, 'rejoined', aside);
+    else await connection.query("DELETE FROM consensus_state WHERE key_name = 'rejoined'");
+  } else if (fault !== null) refuse(`${fault}: start it once with --rejoin, which keeps that aside`);
+  await writeState(connection, 'set', set);
+  const isEmpty = (await journal.applied()).seq === 0;
+  // Places of another log, or of none, are not to be taken for those of this one.
+  if (isEmpty) await writeState(connection, 'last_seq', '0');
+  const hasBegun = !isEmpty || (await readState(connection)).has('rejoined');
+  return { journal, aside, brought: hasBegun ? null : await readBrought(connection) };
+}
+
+async function readBrought(connection: Connection): Promise<Brought | null> {
+  const { entries: found } = await selectConfigState(connection);
+  const entries = found
+    .map(({ coin, network, module, param, value }) => ({ coin, network, module, param, value }))
+    .filter(isConfigEdit);
+  if (entries.length === 0) return null;
+  return { body: firstBodyOf(entries), entries: entries.length, refused: found.length - entries.length };
+}
+
+/** Returns why a log was not gone on with by its set alone; null where it was. */
+function findForeignWrite(seq: number, state: ReadonlyMap<string, string>): string | null {
+  const last = Number(state.get('last_seq') ?? 0);
+  if (seq === 0 || last === seq) return null;
+  return `its last write is ${last}, the last batch of its log ${seq}: it was written to in standalone mode`;
+}
+
+function refuse(reason: string): never {
+  throw new PlatformError('LOG_OUT_OF_ORDER', { reason });
+}
+
+async function readState(connection: Connection): Promise<ReadonlyMap<string, string>> {
   const found = await rows(
     connection,
-    "SELECT key_name, value FROM consensus_state WHERE key_name IN ('set', 'last_seq')"
+    "SELECT key_name, value FROM consensus_state WHERE key_name IN ('set', 'last_seq', 'rejoined')"
   );
-  const state = new Map(found.map((row) => [row['key_name'], String(row['value'])]));
-  if (state.get('set') !== set) refuse(`the log of this database is of the set ${state.get('set')}, not of ${set}`);
-  const [log] = await rows(connection, 'SELECT COALESCE(MAX(seq), 0) AS seq FROM consensus_log');
-  const seq = Number(log?.['seq']);
-  const [configs] = await rows(connection, 'SELECT COUNT(*) AS entries FROM configs');
-  if (seq === 0 && Number(configs?.['entries']) > 0)
-    refuse(
-      'its configuration was written before it was of a set: start with an empty database, and write it by updateconfig'
-    );
-  if (seq > 0 && Number(state.get('last_seq') ?? 0) !== seq)
-    refuse(
-      `its last write is ${state.get('last_seq')}, the last batch of its log ${seq}: it was written to in standalone mode`
-    );
+  return new Map(found.map((row) => [String(row['key_name']), String(row['value'])]));
+}
+
+async function writeState(connection: Connection, name: string, value: string): Promise<void> {
+  await connection.query('REPLACE INTO consensus_state (key_name, value) VALUES (?)', [[name, value]]);
 }

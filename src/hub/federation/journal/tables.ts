@@ -37,8 +37,27 @@ const TABLES: Readonly<Record<string, string>> = {
     PRIMARY KEY (against, place)`,
   consensus_checkpoints: `
     seq BIGINT UNSIGNED NOT NULL PRIMARY KEY,
-    stable LONGTEXT NOT NULL`
+    stable LONGTEXT NOT NULL`,
+  // The state at the last checkpoints, for hubs that come later: parts are named by their hashes, so equal ones are there once.
+  consensus_manifests: `
+    seq BIGINT UNSIGNED NOT NULL PRIMARY KEY,
+    manifest LONGTEXT NOT NULL`,
+  consensus_chunks: `
+    hash CHAR(64) NOT NULL PRIMARY KEY,
+    body LONGTEXT NOT NULL`,
+  // Entries that this hub had before those of its set replaced them; nothing reads or removes them.
+  configs_before_set: `
+    kept_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    coin VARCHAR(16) NOT NULL,
+    network VARCHAR(16) NOT NULL,
+    module VARCHAR(64) NOT NULL,
+    param_name VARCHAR(32) NOT NULL,
+    param_value TEXT NOT NULL,
+    updated_at TIMESTAMP NOT NULL DEFAULT '2000-01-01'`
 };
+
+/** Tables that a hub begins anew when it takes the state of its set. Parts of states stay: they are found by their hashes. */
+const OF_THE_LOG = ['log', 'numbers', 'pending', 'checkpoints', 'manifests', 'halt'];
 
 /** Makes the tables of a hub's log where they are missing. */
 export async function createJournalTables(connection: Connection): Promise<void> {
@@ -46,4 +65,24 @@ export async function createJournalTables(connection: Connection): Promise<void>
     await connection.query(
       `CREATE TABLE IF NOT EXISTS ${table} (${definition}) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`
     );
+}
+
+/**
+ * Moves the rows of a log into tables whose names end with the present time.
+ *
+ * @param isSameSet  whether its votes go on to bind this hub
+ * @param now  epoch milliseconds
+ * @returns the end of the names
+ */
+export async function keepAside(connection: Connection, isSameSet: boolean, now: number): Promise<string> {
+  const end = new Date(now).toISOString().slice(0, 19).replaceAll(/[-T:]/g, '');
+  const tables = (isSameSet ? OF_THE_LOG : [...OF_THE_LOG, 'votes']).map((name) => `consensus_${name}`);
+  for (const table of tables) await connection.query(`CREATE TABLE IF NOT EXISTS ${table}_${end} LIKE ${table}`);
+  await connection.query('START TRANSACTION');
+  for (const table of tables) {
+    await connection.query(`INSERT INTO ${table}_${end} SELECT * FROM ${table}`);
+    await connection.query(`DELETE FROM ${table}`);
+  }
+  await connection.query('COMMIT');
+  return end;
 }

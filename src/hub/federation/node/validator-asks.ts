@@ -18,6 +18,8 @@ export interface ValidatorSettings {
   readonly reconnectBaseMs: number;
   readonly reconnectMaxMs: number;
   readonly writeTimeoutMs: number;
+  /** Batches below a stable checkpoint that stay in the log. */
+  readonly logKeep: number;
 }
 
 /** State of a hub in its set. */

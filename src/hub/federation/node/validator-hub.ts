@@ -9,6 +9,7 @@ import { step } from '../consensus/step.ts';
 import type { Envelope } from '../gossip/envelope.ts';
 import { signMessage, signOperation } from '../gossip/signatures.ts';
 import type { Journal } from '../journal/journal.ts';
+import { StateFetch } from './state-fetch.ts';
 import { MOST_BYTES, packed, readHeard } from './wire.ts';
 
 /** Connections to the other hubs. */
@@ -31,6 +32,8 @@ interface ValidatorOptions {
   readonly now: () => number;
   /** Longest time that a caller waits for its write, in milliseconds. */
   readonly writeTimeoutMs: number;
+  /** Batches below a stable checkpoint that stay in the log. */
+  readonly logKeep: number;
   /** Takes two different messages of one hub for one place. */
   readonly onEvidence: (first: Signed<Message>, second: Signed<Message>) => void;
   /** Takes why this hub votes no more, once. */
@@ -40,6 +43,8 @@ interface ValidatorOptions {
 const TICK_MS = 50;
 /** Batches of one answer to a hub that is behind. */
 const MOST_ENTRIES = 100;
+/** Batches that are fetched one by one; who is further behind is offered the state of a checkpoint. */
+const MOST_BEHIND = 1_000;
 /** After so long with fewer peers than a quorum needs, writes are refused at once. */
 const LONELY_MS = 10_000;
 /** Connections of a hub of a large set: the others are reached by relay. */
@@ -48,6 +53,7 @@ const MOST_NEEDED = 16;
 const MOST_CALLERS = 1_000;
 
 interface Caller {
+  readonly number: number;
   /** Signature of its operation: after the loss of a database another one may have the same number. */
   readonly sig: string;
   readonly resolve: (seq: number) => void;
@@ -76,8 +82,22 @@ export class ValidatorHub {
   /** Hubs that are being answered: one answer each at a time. */
   readonly #answering = new Set<string>();
 
+  readonly #fetching: StateFetch;
+
   constructor(options: ValidatorOptions) {
+    const { journal, rules, gossip, set } = options;
     this.#options = options;
+    this.#fetching = new StateFetch({
+      journal,
+      rules,
+      ask: (to, hash) => gossip.sendTo(to, 'STATE_CHUNK_REQUEST', { set, hash }),
+      write: (work) => this.#write(work),
+      position: () => ({ seq: this.standing.seq, isApplying: this.#state?.applying !== null }),
+      onReplaced: (stable, applied) => {
+        this.#take({ type: 'state.replaced', stable, applied });
+        this.#leaveBehind();
+      }
+    });
   }
 
   /** View and last place of the log, as others are told. */
@@ -90,6 +110,11 @@ export class ValidatorHub {
   /** State of the machine `validator`. */
   get phase(): HubPhase {
     return this.#state ? phaseOf(this.#state, this.#options.rules) : 'catchingUp';
+  }
+
+  /** Whether operations of an earlier start wait for the set. */
+  get isWaiting(): boolean {
+    return this.#ownPending().length > 0;
   }
 
   /** Goes on from the database. @throws {PlatformError} HUB_HALTED when it says that this hub votes no more */
@@ -139,7 +164,8 @@ export class ValidatorHub {
         this.#callers.delete(operationKey(operation));
         reject(new PlatformError('CONSENSUS_TIMEOUT', { id: operation.number }));
       }, writeTimeoutMs);
-      this.#callers.set(operationKey(operation), { sig: operation.sig, resolve, reject, timer });
+      const { number, sig } = operation;
+      this.#callers.set(operationKey(operation), { number, sig, resolve, reject, timer });
     });
     this.#write(async () => {
       await journal.keepOperation(operation);
@@ -151,7 +177,7 @@ export class ValidatorHub {
 
   /** Takes a genuine message of another hub of the set. */
   receive(envelope: Envelope): void {
-    const { rules, set } = this.#options;
+    const { rules, set, journal, gossip } = this.#options;
     const heard = readHeard(envelope, set);
     const from = envelope.sender;
     switch (heard?.kind) {
@@ -174,6 +200,18 @@ export class ValidatorHub {
       case 'log':
         this.#take({ type: 'log.fetched', entries: heard.entries });
         return;
+      case 'state':
+        this.#fetching.offer(from, heard.stable, heard.manifest);
+        return;
+      case 'askChunk':
+        this.#serve(from, async () => {
+          const text = await journal.chunk(heard.hash);
+          gossip.sendTo(from, 'STATE_CHUNK', { set, hash: heard.hash, text });
+        });
+        return;
+      case 'chunk':
+        this.#fetching.take({ type: 'chunk.received', from, hash: heard.hash, text: heard.text });
+        return;
       default:
     }
   }
@@ -184,7 +222,7 @@ export class ValidatorHub {
     this.#state = state;
     if (state.stable.seq > this.#stableSeq && state.applied.seq >= state.stable.seq) {
       this.#stableSeq = state.stable.seq;
-      this.#write(() => this.#options.journal.keepStable(state.stable));
+      this.#write(() => this.#options.journal.keepStable(state.stable, this.#options.logKeep));
     }
     for (const effect of effects) this.#carryOut(effect);
   }
@@ -199,6 +237,7 @@ export class ValidatorHub {
       case 'apply':
         this.#write(async () => {
           const { seq, operations } = effect.batch;
+          if (seq !== this.standing.seq + 1) return; // a state has replaced what it follows
           const { state, refused } = await journal.apply(effect.committed, rules.digestOf(effect.batch));
           this.#take({ type: 'batch.applied', seq, state });
           for (const [place, operation] of operations.entries())
@@ -246,15 +285,42 @@ export class ValidatorHub {
     for (const signed of messages) this.#take({ type: 'vote.stored', signed });
   }
 
+  /** Hands out the log, or the state of a checkpoint where the log is pruned or that is far ahead. */
   #answer(to: string, seq: number): void {
     const { journal, gossip, set } = this.#options;
-    if (seq > this.standing.seq || this.#answering.has(to)) return;
+    if (seq > this.standing.seq) return;
+    this.#serve(to, async () => {
+      const first = (await journal.firstKept()) ?? Number.POSITIVE_INFINITY;
+      const state = seq < first || this.standing.seq - seq > MOST_BEHIND ? await journal.stableState() : null;
+      if (state && state.stable.seq >= seq) {
+        gossip.sendTo(to, 'STATE_MANIFEST', { set, stable: state.stable, manifest: state.text });
+        return;
+      }
+      const [entries] = seq < first ? [] : packed(await journal.entries(seq, MOST_ENTRIES, MOST_BYTES));
+      if (entries) gossip.sendTo(to, 'STATE_LOG', { set, entries });
+    });
+  }
+
+  /** Reads for another hub: once at a time for each. */
+  #serve(to: string, work: () => Promise<void>): void {
+    if (this.#answering.has(to)) return;
     this.#answering.add(to);
     this.#write(async () => {
       this.#answering.delete(to);
-      const [entries] = packed(await journal.entries(seq, MOST_ENTRIES, MOST_BYTES));
-      if (entries) gossip.sendTo(to, 'STATE_LOG', { set, entries });
+      await work();
     });
+  }
+
+  /** Tells callers whose writes are in a state that replaced the log: nobody knows whether they were refused. */
+  #leaveBehind(): void {
+    const { key } = this.#options;
+    const next = this.#state!.applied.next.get(key.pubkey) ?? 0;
+    for (const [place, { number, timer, reject }] of this.#callers) {
+      if (number >= next) continue;
+      this.#callers.delete(place);
+      clearTimeout(timer);
+      reject(new PlatformError('CONSENSUS_TIMEOUT', { id: number }));
+    }
   }
 
   #answerCaller(operation: Operation, seq: number, refusal: string | null): void {
@@ -283,7 +349,14 @@ export class ValidatorHub {
   #tick(): void {
     const { now, gossip } = this.#options;
     this.#lonelySince = gossip.peers.length >= this.#needed ? null : (this.#lonelySince ?? now());
-    if (this.#state) this.#take({ type: 'clock.ticked', now: Math.max(this.#state.now, now()) });
+    if (!this.#state) return;
+    this.#take({ type: 'clock.ticked', now: Math.max(this.#state.now, now()) });
+    this.#fetching.take({
+      type: 'clock.ticked',
+      now: this.#state.now,
+      applied: this.#state.applied.seq,
+      peers: gossip.peers
+    });
   }
 
   /** Adds to what is written, one after the other. A failure ends this hub: it no longer knows what it has signed. */

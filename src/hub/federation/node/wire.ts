@@ -1,5 +1,5 @@
-import type { Committed, Message, Operation, Signed } from '../consensus/messages.ts';
-import { isCommittedBatch, isOperation, isSignedMessage } from '../consensus/reading.ts';
+import type { Committed, Message, Operation, Signed, Stable } from '../consensus/messages.ts';
+import { isCommittedBatch, isOperation, isSignedMessage, isStableCheckpoint } from '../consensus/reading.ts';
 import type { Envelope } from '../gossip/envelope.ts';
 
 /** Messages about the log between hubs of a set. */
@@ -8,7 +8,12 @@ export type Heard =
   | { readonly kind: 'operations'; readonly operations: readonly Operation[] }
   | { readonly kind: 'standing'; readonly view: number; readonly seq: number }
   | { readonly kind: 'ask'; readonly seq: number }
-  | { readonly kind: 'log'; readonly entries: readonly Committed[] };
+  | { readonly kind: 'log'; readonly entries: readonly Committed[] }
+  /** A checkpoint, and the manifest of the state there as a text. */
+  | { readonly kind: 'state'; readonly stable: Stable; readonly manifest: string }
+  | { readonly kind: 'askChunk'; readonly hash: string }
+  /** @property text  null: the sender has it no more */
+  | { readonly kind: 'chunk'; readonly hash: string; readonly text: string | null };
 
 /** Items of one envelope. */
 const MOST_ITEMS = 1_000;
@@ -18,7 +23,7 @@ export const MOST_BYTES = 786_432;
 /** Returns what an envelope says about the log of a set; null for anything else. */
 export function readHeard({ type, data }: Envelope, set: string): Heard | null {
   if (data['set'] !== set) return null;
-  const { messages, operations, entries, view, seq } = data;
+  const { messages, operations, entries, view, seq, stable, manifest, hash, text } = data;
   switch (type) {
     case 'CONSENSUS_MESSAGES':
       return isListOf(messages, isSignedMessage) ? { kind: 'messages', messages } : null;
@@ -31,6 +36,14 @@ export function readHeard({ type, data }: Envelope, set: string): Heard | null {
       return isCount(seq) ? { kind: 'ask', seq } : null;
     case 'STATE_LOG':
       return isListOf(entries, isCommittedBatch) ? { kind: 'log', entries } : null;
+    case 'STATE_MANIFEST':
+      return isStableCheckpoint(stable) && typeof manifest === 'string' ? { kind: 'state', stable, manifest } : null;
+    case 'STATE_CHUNK_REQUEST':
+      return typeof hash === 'string' ? { kind: 'askChunk', hash } : null;
+    case 'STATE_CHUNK':
+      return typeof hash === 'string' && (typeof text === 'string' || text === null)
+        ? { kind: 'chunk', hash, text }
+        : null;
     default:
       return null;
   }

@@ -1,0 +1,17 @@
+import type { Connection } from '../../../db/connection.ts';
+import type { Operation } from '../consensus/messages.ts';
+
+/** Effect of operations on the tables that are equal on all hubs. Each call is within the caller's transaction. */
+export interface StateMachine {
+  /**
+   * Carries out one operation.
+   *
+   * @param time  clock of the log, epoch milliseconds
+   * @returns why it cannot be carried out, the same on all hubs: then the caller undoes it; null when it is done
+   */
+  apply(connection: Connection, operation: Operation, time: number): Promise<string | null>;
+  /** Returns all rows in an order of their own, whatever order they were written in, each as one line. */
+  dump(connection: Connection): Promise<readonly string[]>;
+  /** Replaces all rows by dumped ones. What was there before is kept aside. */
+  replace(connection: Connection, dumped: readonly string[]): Promise<void>;
+}

@@ -1,0 +1,62 @@
+import { isStable } from '../consensus/certificates.ts';
+import type { Stable } from '../consensus/messages.ts';
+import type { Rules } from '../consensus/rules.ts';
+import type { Applied } from '../consensus/state.ts';
+import type { Journal } from '../journal/journal.ts';
+import { hashOf, readManifest } from '../transfer/manifest.ts';
+import { type Offer, stepTransfer, type TransferEvent, type TransferState } from '../transfer/transfer.ts';
+
+/** Ways of a hub that fetches the state of a checkpoint. */
+interface StateFetchOptions {
+  readonly journal: Pick<Journal, 'missingChunks' | 'keepChunk' | 'replaceState'>;
+  readonly rules: Rules;
+  /** Asks a hub for a part. */
+  readonly ask: (to: string, hash: string) => void;
+  /** Adds to what is written to the database, one after the other. */
+  readonly write: (work: () => Promise<void>) => void;
+  /** Returns the last place that is applied, and whether a batch is on its way into the database. */
+  readonly position: () => { readonly seq: number; readonly isApplying: boolean };
+  /** Takes the state that replaced the tables. */
+  readonly onReplaced: (stable: Stable, applied: Applied) => void;
+}
+
+/** Fetches the state of a checkpoint that other hubs have, and replaces the tables by it. */
+export class StateFetch {
+  readonly #options: StateFetchOptions;
+  #state: TransferState = { now: 0, transfer: null };
+
+  constructor(options: StateFetchOptions) {
+    this.#options = options;
+  }
+
+  /** Takes an offer: only one that a quorum signed, and that is further than this hub, is fetched. */
+  offer(from: string, stable: Stable, text: string): void {
+    const { rules, journal, write, position } = this.#options;
+    if (this.#state.transfer || stable.seq <= position().seq || hashOf(text) !== stable.state) return;
+    const manifest = readManifest(text);
+    if (!manifest || !isStable(rules, stable)) return;
+    write(async () => {
+      const missing = await journal.missingChunks(manifest);
+      this.take({ type: 'state.offered', from, offer: { stable, manifest, text }, missing });
+    });
+  }
+
+  take(event: TransferEvent): void {
+    const { ask, write, journal } = this.#options;
+    const { state, effects } = stepTransfer(this.#state, event);
+    this.#state = state;
+    for (const effect of effects) {
+      if (effect.type === 'askChunk') ask(effect.to, effect.hash);
+      else if (effect.type === 'keepChunk') write(() => journal.keepChunk(effect.hash, effect.text));
+      else write(() => this.#replace(effect.offer));
+    }
+  }
+
+  /** A hub that applies batches has no use for an older state; one that goes on to lag is offered another one. */
+  async #replace(offer: Offer): Promise<void> {
+    const { journal, position, onReplaced } = this.#options;
+    const { seq, isApplying } = position();
+    if (isApplying || seq >= offer.stable.seq || (await journal.missingChunks(offer.manifest)).length > 0) return;
+    onReplaced(offer.stable, await journal.replaceState(offer));
+  }
+}

@@ -1,0 +1,113 @@
+import type { Stable } from '../consensus/messages.ts';
+import { hashOf, type Manifest } from './manifest.ts';
+
+/** State of a checkpoint, to be had from other hubs. Its certificate is checked, and its text is what that signs. */
+export interface Offer {
+  readonly stable: Stable;
+  readonly manifest: Manifest;
+  /** The manifest as it was signed. */
+  readonly text: string;
+}
+
+/** State that a hub fetches, part after part. Values are replaced, never changed. */
+export interface Transfer {
+  readonly offer: Offer;
+  /** Hashes of the parts that it lacks, in order. */
+  readonly missing: readonly string[];
+  /** Hub that was asked for the first of these. */
+  readonly from: string;
+  /** When it was, epoch milliseconds. */
+  readonly since: number;
+  /** Hubs that did not give it. */
+  readonly failed: ReadonlySet<string>;
+}
+
+export type TransferEvent =
+  /** A hub has a state that is further than this hub. @property missing  hashes of parts that are not in the database */
+  | {
+      readonly type: 'state.offered';
+      readonly from: string;
+      readonly offer: Offer;
+      readonly missing: readonly string[];
+    }
+  /** @property text  null: that hub has the part no more */
+  | { readonly type: 'chunk.received'; readonly from: string; readonly hash: string; readonly text: string | null }
+  /** @property applied  last place that this hub has applied  @property peers  keys of the hubs that are connected */
+  | {
+      readonly type: 'clock.ticked';
+      readonly now: number;
+      readonly applied: number;
+      readonly peers: readonly string[];
+    };
+
+export type TransferEffect =
+  | { readonly type: 'askChunk'; readonly to: string; readonly hash: string }
+  | { readonly type: 'keepChunk'; readonly hash: string; readonly text: string }
+  /** All parts are in the database: the tables can be replaced. */
+  | { readonly type: 'replace'; readonly offer: Offer };
+
+/** State of a transfer, and the clock by which hubs are slow. */
+export interface TransferState {
+  readonly now: number;
+  readonly transfer: Transfer | null;
+}
+
+/** Time that a hub has for one part. */
+export const CHUNK_TIMEOUT_MS = 5_000;
+
+/**
+ * Returns what a hub fetches and does after an event: one part at a time, from one hub after the other where one is slow or wrong.
+ *
+ * A transfer that no hub can finish is given up; the next offer goes on with the parts that are there already.
+ */
+export function stepTransfer(
+  state: TransferState,
+  event: TransferEvent
+): { readonly state: TransferState; readonly effects: readonly TransferEffect[] } {
+  const { transfer } = state;
+  switch (event.type) {
+    case 'state.offered': {
+      if (transfer) return { state, effects: [] };
+      const { offer, missing, from } = event;
+      return askNext(state, { offer, missing, from, since: state.now, failed: new Set() });
+    }
+    case 'chunk.received': {
+      const { from, hash, text } = event;
+      if (!transfer || hash !== transfer.missing[0] || from !== transfer.from) return { state, effects: [] };
+      // Who sends another text, or none, is asked no more: a tick finds the next hub.
+      if (text === null || hashOf(text) !== hash)
+        return { state: { ...state, transfer: { ...transfer, since: Number.NEGATIVE_INFINITY } }, effects: [] };
+      const missing = transfer.missing.filter((other) => other !== hash);
+      const next = askNext(state, { ...transfer, missing, since: state.now, failed: new Set() });
+      return { state: next.state, effects: [{ type: 'keepChunk', hash, text }, ...next.effects] };
+    }
+    case 'clock.ticked':
+      return passTime({ ...state, now: event.now }, event.applied, event.peers);
+  }
+}
+
+/** Asks another hub where one is slow, and gives up where none is left. */
+function passTime(
+  state: TransferState,
+  applied: number,
+  peers: readonly string[]
+): { readonly state: TransferState; readonly effects: readonly TransferEffect[] } {
+  const { transfer, now } = state;
+  if (!transfer) return { state, effects: [] };
+  const isPassed = applied >= transfer.offer.stable.seq;
+  if (!isPassed && now < transfer.since + CHUNK_TIMEOUT_MS) return { state, effects: [] };
+  const failed = new Set(transfer.failed).add(transfer.from);
+  const from = peers.find((peer) => !failed.has(peer));
+  if (isPassed || from === undefined) return { state: { ...state, transfer: null }, effects: [] };
+  return askNext(state, { ...transfer, from, failed, since: now });
+}
+
+function askNext(
+  state: TransferState,
+  transfer: Transfer
+): { readonly state: TransferState; readonly effects: readonly TransferEffect[] } {
+  const [hash] = transfer.missing;
+  if (hash === undefined)
+    return { state: { ...state, transfer: null }, effects: [{ type: 'replace', offer: transfer.offer }] };
+  return { state: { ...state, transfer }, effects: [{ type: 'askChunk', to: transfer.from, hash }] };
+}

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Keys } from '../../../lab/federation/keys.ts';
+import { EMPTY_LOG, type Stable } from '../../../src/hub/federation/consensus/messages.ts';
+import { StateFetch } from '../../../src/hub/federation/node/state-fetch.ts';
+import { chunksOf, hashOf, manifestText, readManifest, rowsOf } from '../../../src/hub/federation/transfer/manifest.ts';
+import {
+  CHUNK_TIMEOUT_MS,
+  type Offer,
+  stepTransfer,
+  type TransferEffect,
+  type TransferEvent,
+  type TransferState
+} from '../../../src/hub/federation/transfer/transfer.ts';
+
+const PARTS = ['first\n', 'second\n', 'third\n'];
+const HASHES = PARTS.map(hashOf);
+
+function offerAt(seq: number): Offer {
+  const manifest = { time: 5, next: new Map([['c', 7]]), chunks: HASHES };
+  return { stable: { ...EMPTY_LOG, seq }, manifest, text: manifestText(manifest) };
+}
+
+/** A hub that fetches. */
+class Fetching {
+  state: TransferState = { now: 1_000, transfer: null };
+
+  /** @returns what it does, as texts such as `ask b 0` */
+  take(event: TransferEvent): readonly string[] {
+    const { state, effects } = stepTransfer(this.state, event);
+    this.state = state;
+    return effects.map(nameOf);
+  }
+
+  chunk(from: string, part: number, text: string | null = PARTS[part]!): readonly string[] {
+    return this.take({ type: 'chunk.received', from, hash: HASHES[part]!, text });
+  }
+
+  wait(ms: number, applied = 0, peers: readonly string[] = ['b', 'c']): readonly string[] {
+    return this.take({ type: 'clock.ticked', now: this.state.now + ms, applied, peers });
+  }
+}
+
+function nameOf(effect: TransferEffect): string {
+  if (effect.type === 'replace') return `replace ${effect.offer.stable.seq}`;
+  const part = HASHES.indexOf(effect.hash);
+  return effect.type === 'askChunk' ? `ask ${effect.to} ${part}` : `keep ${part} ${effect.text.trim()}`;
+}
+
+function begin(missing: readonly string[] = HASHES): Fetching {
+  const hub = new Fetching();
+  const asked = hub.take({ type: 'state.offered', from: 'b', offer: offerAt(100), missing });
+  assert.deepEqual(asked, [missing.length > 0 ? `ask b ${HASHES.indexOf(missing[0]!)}` : 'replace 100']);
+  return hub;
+}
+
+test('parts are fetched one after the other, kept, and the state is taken when the last one is there', () => {
+  const hub = begin();
+  assert.deepEqual(hub.chunk('b', 0), ['keep 0 first', 'ask b 1']);
+  assert.deepEqual(hub.chunk('b', 1), ['keep 1 second', 'ask b 2']);
+  assert.deepEqual(hub.chunk('b', 2), ['keep 2 third', 'replace 100']);
+  assert.equal(hub.state.transfer, null);
+});
+
+test('parts that are in the database are not fetched again', () => {
+  const hub = begin([HASHES[2]!]);
+  assert.deepEqual(hub.chunk('b', 2), ['keep 2 third', 'replace 100']);
+  begin([]);
+});
+
+test('a part that nobody asked for, or from who was not asked, changes nothing', () => {
+  const hub = begin();
+  const before = hub.state;
+  for (const [from, part] of [
+    ['c', 0],
+    ['b', 1]
+  ] as const)
+    assert.deepEqual(hub.chunk(from, part), []);
+  assert.deepEqual(hub.take({ type: 'state.offered', from: 'c', offer: offerAt(200), missing: [] }), []);
+  assert.equal(hub.state, before);
+});
+
+test('a hub that sends another text, or none, is asked no more; the next one is', () => {
+  for (const text of ['wrong\n', '', null]) {
+    const hub = begin();
+    assert.deepEqual(hub.chunk('b', 0, text), []);
+    assert.deepEqual(hub.wait(1), ['ask c 0']);
+    assert.deepEqual(hub.chunk('c', 0), ['keep 0 first', 'ask c 1']);
+  }
+});
+
+test('a hub that is slow is passed over, and who comes late with the part is not heard', () => {
+  const hub = begin();
+  assert.deepEqual(hub.wait(CHUNK_TIMEOUT_MS - 1), []);
+  assert.deepEqual(hub.wait(1), ['ask c 0']);
+  assert.deepEqual(hub.chunk('b', 0), []);
+});
+
+test('a state that nobody has any more is given up, and the next offer begins', () => {
+  const hub = begin();
+  hub.chunk('b', 0, null);
+  hub.wait(1);
+  hub.chunk('c', 0, null);
+  assert.deepEqual(hub.wait(1), []);
+  assert.equal(hub.state.transfer, null);
+  assert.deepEqual(hub.take({ type: 'state.offered', from: 'c', offer: offerAt(200), missing: HASHES.slice(1) }), [
+    'ask c 1'
+  ]);
+});
+
+test('a state that this hub has passed by the log is given up', () => {
+  const hub = begin();
+  assert.deepEqual(hub.wait(1, 99), []);
+  assert.ok(hub.state.transfer);
+  assert.deepEqual(hub.wait(1, 100), []);
+  assert.equal(hub.state.transfer, null);
+});
+
+test('a manifest is read in the one form that is signed alone', () => {
+  const { manifest, text } = offerAt(1);
+  assert.deepEqual(readManifest(text), manifest);
+  const wrong = [
+    '',
+    'null',
+    ` ${text}`,
+    text.replace('"time":5', '"time":5,"more":1'),
+    text.replace('"time":5', '"time":-5'),
+    text.replace('["c",7]', '["c",7],["a",1]'),
+    text.replace('["c",7]', '["c",7],["c",7]'),
+    text.replace('["c",7]', '["c"]'),
+    text.replace(HASHES[0]!, HASHES[0]!.toUpperCase())
+  ];
+  for (const each of wrong) assert.equal(readManifest(each), null, each);
+});
+
+test('rows are packed into parts of a length, in their order, a long one alone', () => {
+  const rows = ['ab', 'c', 'x'.repeat(20), 'd', 'e'];
+  const chunks = chunksOf(rows, 6);
+  assert.deepEqual(chunks, ['ab\nc\n', `${'x'.repeat(20)}\n`, 'd\ne\n']);
+  assert.deepEqual(chunks.flatMap(rowsOf), rows);
+  assert.deepEqual(chunksOf([]), []);
+});
+
+const SET = new Keys(4);
+const CHECKPOINT = { kind: 'checkpoint', seq: 100, digest: 'd', state: hashOf(offerAt(100).text) } as const;
+const stableBy = (senders: string): Stable => ({
+  seq: 100,
+  digest: 'd',
+  state: CHECKPOINT.state,
+  votes: [...senders].map((sender) => SET.sign(sender, CHECKPOINT))
+});
+
+/** A hub at a place of the log that is offered a state. @returns what it did */
+async function offered(seq: number, stable: Stable, text = offerAt(100).text, isApplying = false) {
+  const done: string[] = [];
+  let written = Promise.resolve();
+  const applied = { seq: 100, digest: 'd', time: 5, next: new Map() };
+  const fetching = new StateFetch({
+    journal: {
+      missingChunks: async () => [],
+      keepChunk: async () => undefined,
+      replaceState: async () => applied
+    },
+    rules: SET.rulesOf('a'),
+    ask: (to, hash) => done.push(`ask ${to} ${hash}`),
+    write: (work) => {
+      written = written.then(work);
+    },
+    position: () => ({ seq, isApplying }),
+    onReplaced: (taken) => done.push(`replaced ${taken.seq}`)
+  });
+  fetching.offer('b', stable, text);
+  for (let turn = 0; turn < 3; turn++) await written;
+  return done;
+}
+
+test('a state is taken that a quorum signed and that is further than this hub, while it applies nothing', async () => {
+  assert.deepEqual(await offered(0, stableBy('bcd')), ['replaced 100']);
+  assert.deepEqual(await offered(99, stableBy('bcd')), ['replaced 100']);
+  const text = manifestText({ ...offerAt(100).manifest, time: 6 });
+  for (const [what, refused] of Object.entries({
+    'signed by two': offered(0, stableBy('bc')),
+    'signed by strangers': offered(0, stableBy('xyz')),
+    'not what was signed': offered(0, stableBy('bcd'), text),
+    'no manifest': offered(0, { ...stableBy('bcd'), state: hashOf('') }, ''),
+    'not further': offered(100, stableBy('bcd')),
+    'applies a batch': offered(0, stableBy('bcd'), offerAt(100).text, true)
+  }))
+    assert.deepEqual(await refused, [], what);
+});

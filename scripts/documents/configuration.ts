@@ -35,19 +35,20 @@ export async function renderConfiguration(): Promise<string> {
     PLACES,
     SECRETS
   ];
+  const printed = new Map<string, string>();
   for (const name of COMMAND_NAMES) {
     const { variables, summary } = await loadCommand(name);
     if (!variables) continue;
     const rows = variableRows(variables).map(([variable, state, doc]) => {
       const { required, essential } = variables[variable]!;
       const mark = required || essential ? '**' : '';
-      return `| ${mark}\`${variable}\`${mark} | ${BY_USER[variable] ?? escapeCell(state)} | ${escapeCell(doc)} |`;
+      return `| ${mark}\`${variable}\`${mark} | ${(state !== 'unset' && BY_USER[variable]) || escapeCell(state)} | ${escapeCell(doc)} |`;
     });
-    sections.push(
-      `## platform-node ${name}`,
-      `${summary}.`,
-      ['| variable | default | meaning |', '|---|---|---|', ...rows].join('\n')
-    );
+    const table = ['| variable | default | meaning |', '|---|---|---|', ...rows].join('\n');
+    const former = printed.get(table);
+    printed.set(table, former ?? name);
+    const text = former === undefined ? table : `Its variables are those of \`platform-node ${former}\`.`;
+    sections.push(`## platform-node ${name}`, `${summary}.`, text);
   }
   return `${sections.join('\n\n')}\n`;
 }

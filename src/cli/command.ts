@@ -1,7 +1,20 @@
 import type { Checks } from '../config/load.ts';
 import type { Environment, Variables } from '../config/variables.ts';
+import type { OptionRow } from '../service/define.ts';
 
 export type { Environment } from '../config/variables.ts';
+export type { OptionRow } from '../service/define.ts';
+
+/** Options of a command by their names without dashes. Parser, --help, completions and man page read the same rows. */
+export type OptionTable = Readonly<Record<string, OptionRow>>;
+
+/** Words of a command that are no options: `list`, `<file>`. */
+export interface WordRow {
+  readonly word: string;
+  /** Words that may stand there, where they are few; shells complete them. */
+  readonly choices?: readonly string[];
+  readonly help: readonly string[];
+}
 
 /** One command of the command line. `src/cli/<name>.ts` exports it as `<name>Command`. */
 export interface Command<V extends Variables = Variables> {
@@ -10,8 +23,10 @@ export interface Command<V extends Variables = Variables> {
   /** Variables that it reads from the environment and config.json. --help and --check-config print them. */
   readonly variables?: V;
   readonly checks?: Checks<V>;
-  /** Lines of --help about its options. */
-  readonly options?: readonly string[];
+  readonly words?: readonly WordRow[];
+  readonly options?: OptionTable;
+  /** Lines of --help below the options. */
+  readonly notes?: readonly string[];
   /**
    * Runs the command. @returns the exit code @throws {PlatformError} printed by the command line, which ends with its
    * exit code

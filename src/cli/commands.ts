@@ -9,6 +9,9 @@ const MODULES: Readonly<Record<string, () => Promise<object>>> = {
   up: () => import('./up.ts'),
   verify: () => import('./verify.ts'),
   status: () => import('./status.ts'),
+  actor: () => import('./actor.ts'),
+  halt: () => import('./halt.ts'),
+  logs: () => import('./logs.ts'),
   doctor: () => import('./doctor.ts'),
   config: () => import('./config.ts'),
   replay: () => import('./replay.ts'),
@@ -36,6 +39,11 @@ export async function loadCommand(name: string): Promise<Command> {
   const command = typeof made === 'function' ? await made() : made;
   if (!command) throw new PlatformError('INTERNAL', { reason: `src/cli/${name} exports no ${name}Command` });
   return command;
+}
+
+/** Loads every command. @throws {PlatformError} INTERNAL */
+export async function loadCommands(): Promise<readonly Command[]> {
+  return await Promise.all(COMMAND_NAMES.map(loadCommand));
 }
 
 /** Returns name and summary of every command. One that cannot be loaded gets a note as its summary. */

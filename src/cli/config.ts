@@ -4,24 +4,36 @@ import { upVariables } from '../config/up.ts';
 import type { Variables } from '../config/variables.ts';
 import { PlatformError } from '../errors.ts';
 import { loadService, SERVICE_COMMANDS } from '../services.ts';
-import type { Command } from './command.ts';
-import { readOptions } from './options.ts';
+import type { Command, OptionTable } from './command.ts';
+import { readArguments } from './options.ts';
 
 const NAMES = `up, or services of ${SERVICE_COMMANDS.join(', ')}`;
+
+const OPTIONS = {
+  out: {
+    type: 'string',
+    value: '<file>',
+    help: ['write it there, readable by this user alone; a file that is there is left as it is']
+  }
+} as const satisfies OptionTable;
 
 /** Command `platform-node config init`: writes a configuration file with a comment for each variable. Asks nothing. */
 export const configCommand: Command = {
   name: 'config',
   summary: 'config init <command>... writes a configuration file for --config, systemd or Docker, with comments',
-  options: [
-    'init <command>...  up, or the services whose variables are written; of several, each variable once',
-    '--out <file>       write it there, readable by this user alone; a file that is there is left as it is'
+  words: [
+    {
+      word: 'init <command>...',
+      choices: ['init', 'up', ...SERVICE_COMMANDS],
+      help: ['up, or the services whose variables are written; of several, each variable once']
+    }
   ],
+  options: OPTIONS,
 
   async run(argv: readonly string[]): Promise<number> {
-    const [word, ...names] = argv.filter((argument, at) => !argument.startsWith('-') && argv[at - 1] !== '--out');
-    const options = argv.filter((argument) => argument !== word && !names.includes(argument));
-    const { out } = readOptions(options, { out: { type: 'string' } });
+    const { values, words } = readArguments(argv, OPTIONS);
+    const [word, ...names] = words;
+    const { out } = values;
     if (word !== 'init' || names.length === 0)
       throw new PlatformError('COMMAND_INVALID', { reason: `config init needs ${NAMES}` });
     const text = fileText(names, Object.assign({}, ...(await Promise.all(names.map(variablesOf)))));

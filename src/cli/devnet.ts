@@ -6,7 +6,7 @@ import { runLive } from '../devnet/live.ts';
 import { MIN_BLOCKS, runOnce } from '../devnet/once.ts';
 import { type Platform, startPlatform } from '../devnet/platform.ts';
 import { choosePorts, type DevnetSettings, newApiKey } from '../devnet/settings.ts';
-import type { Command, Environment } from './command.ts';
+import type { Command, Environment, OptionTable } from './command.ts';
 import { readNumber, readOptions } from './options.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -15,6 +15,57 @@ const INTERRUPTED = 130;
 const DEATH_NOTICE_MS = 1_500;
 const DIRECTORY = '.devnet';
 
+const portOf = (service: string) =>
+  ({ type: 'string', value: '<n>', help: [`port of the ${service}; default: a free one`] }) as const;
+const OPTIONS = {
+  once: {
+    type: 'boolean',
+    default: false,
+    help: ['mine, force reorgs, kill actors, compare the replicas, print a JSON summary; exit 0 if equal']
+  },
+  blocks: {
+    type: 'string',
+    value: '<n>',
+    default: '300',
+    help: [`with --once: height to mine to; default 300, at least ${MIN_BLOCKS}`]
+  },
+  seed: { type: 'string', value: '<text>', default: 'devnet', help: ['seed of payments and reorgs; default: devnet'] },
+  dir: {
+    type: 'string',
+    value: '<path>',
+    default: DIRECTORY,
+    help: [`where databases, chain and logs are kept; default ${DIRECTORY}; --once uses a temporary one`]
+  },
+  fresh: { type: 'boolean', default: false, help: ['begin with an empty directory'] },
+  interval: { type: 'string', value: '<ms>', default: '3000', help: ['mean time between blocks; default 3000'] },
+  quiet: {
+    type: 'boolean',
+    default: false,
+    help: ['no payments and reorgs by the devnet: blocks hold only what callers send']
+  },
+  profile: {
+    type: 'string',
+    value: '<file>',
+    help: ['PLATFORM_PROFILE of every service; default: the default profile']
+  },
+  json: {
+    type: 'boolean',
+    default: false,
+    help: [
+      'the first line on standard output has all addresses and keys as JSON; everything else goes to standard error'
+    ]
+  },
+  'hub-port': portOf('hub'),
+  'miner-port': portOf('miner'),
+  'decoder-port': portOf('decoder'),
+  'indexer-port': portOf('indexer'),
+  'tracker-port': portOf('tracker'),
+  'encoder-port': portOf('encoder'),
+  'explorer-port': portOf('explorer'),
+  'server-port': portOf('sync server'),
+  'client-port': portOf('sync client')
+} as const satisfies OptionTable;
+
 /**
  * Command `platform-node devnet`: runs a whole regtest platform on this machine until Ctrl-C; with --once, a proof that
  * ends.
@@ -22,19 +73,7 @@ const DIRECTORY = '.devnet';
 export const devnetCommand: Command = {
   name: 'devnet',
   summary: 'runs a whole regtest platform on this machine: MariaDB, litecoind and every service',
-  options: [
-    '--once               mine, force reorgs, kill actors, compare the replicas, print a JSON summary; exit 0 if equal',
-    `--blocks <n>         with --once: height to mine to; default 300, at least ${MIN_BLOCKS}`,
-    '--seed <text>        seed of payments and reorgs; default: devnet',
-    `--dir <path>         where databases, chain and logs are kept; default ${DIRECTORY}; --once uses a temporary one`,
-    '--fresh              begin with an empty directory',
-    '--interval <ms>      mean time between blocks; default 3000',
-    '--quiet              no payments and reorgs by the devnet: blocks hold only what callers send',
-    '--profile <file>     PLATFORM_PROFILE of every service; default: the default profile',
-    '--json               the first line on standard output has all addresses and keys as JSON; everything else goes to standard error',
-    '--hub-port <n>       port of the hub; also --miner-port, --decoder-port, --indexer-port, --tracker-port, --encoder-port,',
-    '                     --explorer-port, --server-port and --client-port; default: free ports'
-  ],
+  options: OPTIONS,
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
     const options = readDevnetOptions(argv);
@@ -77,27 +116,7 @@ export const devnetCommand: Command = {
 type DevnetOptions = ReturnType<typeof readDevnetOptions>;
 
 function readDevnetOptions(argv: readonly string[]) {
-  const port = { type: 'string' } as const;
-  const options = readOptions(argv, {
-    once: { type: 'boolean', default: false },
-    blocks: { type: 'string', default: '300' },
-    seed: { type: 'string', default: 'devnet' },
-    dir: { type: 'string', default: DIRECTORY },
-    fresh: { type: 'boolean', default: false },
-    interval: { type: 'string', default: '3000' },
-    quiet: { type: 'boolean', default: false },
-    profile: { type: 'string' },
-    json: { type: 'boolean', default: false },
-    'hub-port': port,
-    'miner-port': port,
-    'decoder-port': port,
-    'indexer-port': port,
-    'tracker-port': port,
-    'encoder-port': port,
-    'explorer-port': port,
-    'server-port': port,
-    'client-port': port
-  });
+  const options = readOptions(argv, OPTIONS);
   const ports = (
     ['hub', 'miner', 'decoder', 'indexer', 'tracker', 'encoder', 'explorer', 'server', 'client'] as const
   ).flatMap((service) => {

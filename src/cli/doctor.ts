@@ -2,41 +2,49 @@ import { findText, readLocal } from '../config/load.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import type { Service } from '../service/define.ts';
 import { loadService, loadServices, SERVICE_COMMANDS } from '../services.ts';
-import type { Command, Environment } from './command.ts';
+import type { Command, Environment, OptionTable } from './command.ts';
 import { findUnknownNames } from './config-names.ts';
 import { examineService } from './doctor/examine.ts';
 import { type Finding, fault } from './doctor/finding.ts';
-import { readOptions } from './options.ts';
+import { readArguments } from './options.ts';
 import { textTable } from './table.ts';
 
 interface ServiceFinding extends Finding {
   readonly service: string;
 }
 
+const OPTIONS = {
+  config: { type: 'string', value: '<file>', help: ['read variables from this file instead of config.json'] },
+  json: {
+    type: 'boolean',
+    default: false,
+    help: ['print JSON: a list of {service, check, state, reason, remedy}']
+  }
+} as const satisfies OptionTable;
+
 /** Command `platform-node doctor [service...]`: checks what services need by their variables. Changes nothing. */
 export const doctorCommand: Command = {
   name: 'doctor',
   summary: 'checks what services need by their variables: MariaDB, rights, coin node, hub, ports, disks, clocks',
-  options: [
-    '<service>...    the services to check; default: those whose variables are set here',
-    '--config <file> read variables from this file instead of config.json',
-    '--json          print JSON: a list of {service, check, state, reason, remedy}',
-    'Exit code 0: no fault; 1: a fault; what cannot be checked is "unknown"'
+  words: [
+    {
+      word: '<service>...',
+      choices: SERVICE_COMMANDS,
+      help: ['the services to check; default: those whose variables are set here']
+    }
   ],
+  options: OPTIONS,
+  notes: ['Exit code 0: no fault; 1: a fault; what cannot be checked is "unknown"'],
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
-    const names = argv.filter((argument) => !argument.startsWith('-'));
-    const { json } = readOptions(
-      argv.filter((argument) => argument.startsWith('-')),
-      { json: { type: 'boolean', default: false } }
-    );
+    const { values, words: names } = readArguments(argv, OPTIONS);
     const services = names.length > 0 ? await Promise.all(names.map(findNamed)) : await findConfigured(env);
     const found: ServiceFinding[] = [...(await examineNames(env))];
     for (const service of services) {
       const { command } = service;
       found.push(...(await examineService(service, env)).map((finding) => ({ service: command, ...finding })));
     }
-    console.log(json ? JSON.stringify(found) : findingsText(found));
+    console.log(values.json ? JSON.stringify(found) : findingsText(found));
     return found.some(({ state }) => state === 'fault') ? 1 : 0;
   }
 };

@@ -1,7 +1,13 @@
 import { helpTable } from '../config/describe.ts';
-import { SERVICE_COMMANDS } from '../services.ts';
 import type { Command } from './command.ts';
 import { listCommands } from './commands.ts';
+import { optionsOf, spell } from './common-options.ts';
+
+/** Lines on the exit codes of all commands. */
+export const EXIT_LINES: readonly string[] = [
+  'Exit codes: 0 done; 1 failed; 64 usage, 65 data, 69 unavailable, 70 software, 71 system, 73 cannot create, 74 I/O, 77 permission,',
+  '78 configuration: from 64 to 78 another start does not help.'
+];
 
 /** Returns the text of `platform-node --help`. */
 export async function overallHelp(): Promise<string> {
@@ -18,33 +24,24 @@ export async function overallHelp(): Promise<string> {
     'platform-node <command> --check-config prints each effective value and its origin.',
     'platform-node --version prints the version, --licences the licences of all its parts.',
     '',
-    'Exit codes: 0 done; 1 failed; 64 usage, 65 data, 69 unavailable, 70 software, 71 system, 73 cannot create, 74 I/O, 77 permission,',
-    '78 configuration: from 64 to 78 another start does not help.'
+    ...EXIT_LINES
   ].join('\n');
 }
 
 /** Returns the text of `platform-node <command> --help`. */
-export function commandHelp({ name, summary, variables, options = [] }: Command): string {
-  const lines = [
-    ...options,
-    ...(variables
-      ? [
-          '--config <file> read variables from this file instead of config.json; one that does not end in .json has lines NAME=value',
-          '--check-config  print the effective values, secrets masked, and end'
-        ]
-      : []),
-    ...(SERVICE_COMMANDS.includes(name)
-      ? [
-          '--no-guardian   run without the process that restarts the service',
-          '--no-telemetry  send no usage pings, from now on'
-        ]
-      : [])
-  ];
+export function commandHelp(command: Command): string {
+  const { name, summary, variables, words = [], notes = [] } = command;
+  const rows = Object.entries(optionsOf(command)).map(([option, row]) => ({
+    name: spell(option, row),
+    help: row.help
+  }));
+  const lines = [...helpLines([...words.map(({ word, help }) => ({ name: word, help })), ...rows]), ...notes];
   return [
     `platform-node ${name}: ${summary}`,
     '',
-    `Usage: platform-node ${name}${lines.length > 0 ? ' [options]' : ''}`,
-    ...(lines.length > 0 ? ['', ...lines.map((line) => `  ${line}`)] : []),
+    `Usage: platform-node ${[name, words.map(({ word }) => word).join(' | ')].filter(Boolean).join(' ')} [options]`,
+    '',
+    ...lines.map((line) => `  ${line}`),
     ...(variables
       ? [
           '',
@@ -54,4 +51,13 @@ export function commandHelp({ name, summary, variables, options = [] }: Command)
         ]
       : [])
   ].join('\n');
+}
+
+/** Returns name and meaning of each row, the meanings below each other. */
+function helpLines(rows: readonly { readonly name: string; readonly help: readonly string[] }[]): readonly string[] {
+  const width = Math.max(...rows.map(({ name }) => name.length));
+  return rows.flatMap(({ name, help: [first = '', ...more] }) => [
+    `${name.padEnd(width)}  ${first}`,
+    ...more.map((line) => `${' '.repeat(width)}  ${line}`)
+  ]);
 }

@@ -14,6 +14,19 @@ export function readOptions<const O extends ParseArgsOptionsConfig>(argv: readon
   }
 }
 
+/** Parses a command's options and the words between them. @throws {PlatformError} COMMAND_INVALID for unknown options */
+export function readArguments<const O extends ParseArgsOptionsConfig>(
+  argv: readonly string[],
+  options: O
+): { readonly values: Parsed<O>; readonly words: readonly string[] } {
+  try {
+    const { values, positionals } = parseArgs({ args: [...argv], options, strict: true, allowPositionals: true });
+    return { values: values as Parsed<O>, words: positionals };
+  } catch (caught) {
+    throw PlatformError.from(caught, 'COMMAND_INVALID');
+  }
+}
+
 /** Parses a whole number of an option. @throws {PlatformError} COMMAND_INVALID */
 export function readNumber(option: string, text: string, min: number, max: number): number {
   const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;

@@ -7,7 +7,7 @@ import { ByName } from '../wire/by-name.ts';
 import { OrNull } from '../wire/or-null.ts';
 import type { Transition } from '../wire/state/transition.ts';
 import type { Command } from './command.ts';
-import { readOptions } from './options.ts';
+import { readArguments } from './options.ts';
 
 const Facts = ByName(Type.Unknown());
 const ExportSchema = Type.Object({
@@ -36,14 +36,10 @@ type Entry = Static<typeof ExportSchema>['entries'][number];
 export const replayCommand: Command = {
   name: 'replay',
   summary: 'runs an exported timeline through the machines again; exits 0 when each goes the same way',
-  options: ['<file>        a timeline exported by the console: {"entries": [...]}'],
+  words: [{ word: '<file>', help: ['a timeline exported by the console: {"entries": [...]}'] }],
 
   async run(argv: readonly string[]): Promise<number> {
-    const [file, ...more] = argv.filter((argument) => !argument.startsWith('-'));
-    readOptions(
-      argv.filter((argument) => argument.startsWith('-')),
-      {}
-    );
+    const [file, ...more] = readArguments(argv, {}).words;
     if (!file || more.length > 0) throw new PlatformError('COMMAND_INVALID', { reason: 'name one exported file' });
     const counts = { same: 0, parted: 0, skipped: 0 };
     for (const entry of (await readExport(file)).filter(({ kind }) => kind === 'transition')) {

@@ -1,15 +1,11 @@
-import type { ParseArgsOptionsConfig } from 'node:util';
 import { findText, readLocal } from '../config/load.ts';
 import type { FrameConfig } from '../config/service.ts';
 import { loadSettings } from '../discovery/settings.ts';
-import type { Service, ServiceOption } from '../service/define.ts';
+import type { Service } from '../service/define.ts';
 import { runService } from '../service/run.ts';
 import type { Command, Environment } from './command.ts';
 import { findUnknownNames } from './config-names.ts';
 import { readOptions } from './options.ts';
-
-/** Width of an option's name in --help. */
-const NAME_WIDTH = 16;
 
 /** Returns the command of a service: it runs the service until a signal, or does what an option orders. */
 export function serviceCommand(service: Service): Command {
@@ -19,10 +15,10 @@ export function serviceCommand(service: Service): Command {
     summary,
     variables,
     checks,
-    options: Object.entries(options).flatMap(([option, declared]) => helpLines(option, declared)),
+    options,
 
     async run(argv: readonly string[], env: Environment): Promise<number> {
-      const asked: Readonly<Record<string, unknown>> = readOptions(argv, parserOptions(options));
+      const asked: Readonly<Record<string, unknown>> = readOptions(argv, options);
       const local = readLocal(variables, env);
       const loaded = await loadSettings({ name: command, variables, checks }, env);
       const order = Object.entries(options).find(([option, { order }]) => order && asked[option])?.[1];
@@ -42,15 +38,4 @@ export function serviceCommand(service: Service): Command {
       });
     }
   };
-}
-
-function helpLines(option: string, { value, help }: ServiceOption<never>): readonly string[] {
-  const [first = '', ...more] = help;
-  const name = `--${[option, value].filter(Boolean).join(' ')}`;
-  return [`${name.padEnd(NAME_WIDTH)}${first}`, ...more.map((line) => `${' '.repeat(NAME_WIDTH)}${line}`)];
-}
-
-function parserOptions(options: Readonly<Record<string, ServiceOption<never>>>): ParseArgsOptionsConfig {
-  const parsed = ({ type, multiple = false }: ServiceOption<never>) => ({ type, multiple });
-  return Object.fromEntries(Object.entries(options).map(([name, option]) => [name, parsed(option)]));
 }

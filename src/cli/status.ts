@@ -1,19 +1,53 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readBaseUrl } from '../config/variables.ts';
 import { PlatformError } from '../errors.ts';
 import { checkAlive, type ProbeAddress, probeService, type ServiceProbe } from '../service/life/probe.ts';
 import { SERVICE_COMMANDS } from '../services.ts';
 import { probeSync, type SyncProbe } from '../sync/probe.ts';
-import type { Command, Environment } from './command.ts';
+import type { Command, Environment, OptionTable } from './command.ts';
 import { EXIT } from './exit-codes.ts';
+import { REPLICA } from './installation.ts';
 import { readOptions } from './options.ts';
-import { findService, placeVariables, readContainerService } from './service-address.ts';
+import { findService, placeVariables, readContainerService, readUrl, serviceNames } from './service-address.ts';
 import { textTable } from './table.ts';
 
 const WATCH_EVERY_MS = 1_000;
 /** Terminal sequence that clears the screen and moves the cursor to its top. */
 const CLEAR = '\u001b[2J\u001b[H';
+
+const OPTIONS = {
+  service: {
+    type: 'string',
+    value: '<name>',
+    default: 'sync',
+    choices: [...SERVICE_COMMANDS, REPLICA, 'container'],
+    help: [
+      `one of ${SERVICE_COMMANDS.join(', ')}: address and key come from its variables;`,
+      `${REPLICA}: the client of an installation by up; container: the service that the first process of this container runs`
+    ]
+  },
+  all: {
+    type: 'boolean',
+    default: false,
+    help: [
+      'one line for each service of this machine: readiness, newest block, why it is not well; exit code 1 when one',
+      'that answers is not ready, 69 when none answers'
+    ]
+  },
+  url: { type: 'string', value: '<url>', help: ['base URL of the service; default: its address on this machine'] },
+  key: {
+    type: 'string',
+    value: '<key>',
+    help: ['its key; default: its variable, which does not show in process lists']
+  },
+  live: {
+    type: 'boolean',
+    default: false,
+    help: ['check GET /livez only: exit code 0 or 69, for health checks of containers']
+  },
+  json: { type: 'boolean', default: false, help: ['print JSON'] },
+  watch: { type: 'boolean', default: false, help: ['repeat every second until interrupted'] }
+} as const satisfies OptionTable;
 
 /** A service's state, as text and as data. */
 interface Status {
@@ -30,28 +64,10 @@ export const statusCommand = async (): Promise<Command> => ({
   name: 'status',
   summary: 'prints the state of a running service; without --service that of the sync service',
   variables: await placeVariables(),
-  options: [
-    '--service <name>  one of sync, edge, hub, decoder, indexer, utxo, encoder, explorer, miner: address and key come from its variables;',
-    '                  container: the service that the first process of this container runs',
-    '--all             one line for each service of this machine: readiness, newest block, why it is not well; exit code 1 when one',
-    '                  that answers is not ready, 69 when none answers',
-    '--url <url>       base URL of the service; default: its address on this machine',
-    '--key <key>       its key; default: its variable, which does not show in process lists',
-    '--live            check GET /livez only: exit code 0 or 69, for health checks of containers',
-    '--json            print JSON',
-    '--watch           repeat every second until interrupted'
-  ],
+  options: OPTIONS,
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
-    const options = readOptions(argv, {
-      service: { type: 'string', default: 'sync' },
-      all: { type: 'boolean', default: false },
-      url: { type: 'string' },
-      key: { type: 'string' },
-      live: { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false },
-      watch: { type: 'boolean', default: false }
-    });
+    const options = readOptions(argv, OPTIONS);
     if (options.all) return await showAll(env, options.json);
     const service =
       options.service === 'container' ? readContainerService(readFileSync('/proc/1/cmdline', 'utf8')) : options.service;
@@ -61,7 +77,7 @@ export const statusCommand = async (): Promise<Command> => ({
       await checkAlive(address);
       return 0;
     }
-    const look = service === 'sync' ? lookAtSync : lookAtService;
+    const look = service === 'sync' || service === REPLICA ? lookAtSync : lookAtService;
     while (options.watch) {
       const shown = await look(address).then(
         ({ text }) => text,
@@ -76,17 +92,9 @@ export const statusCommand = async (): Promise<Command> => ({
   }
 });
 
-function readUrl(url: string): string {
-  try {
-    return readBaseUrl(url);
-  } catch (caught) {
-    throw PlatformError.from(caught, 'COMMAND_INVALID', { option: '--url' });
-  }
-}
-
 /** Prints one line for each service whose address the variables name. @returns the exit code */
 async function showAll(env: Environment, json: boolean): Promise<number> {
-  const found = await Promise.all(SERVICE_COMMANDS.map(async (name) => await lookAtOne(name, env)));
+  const found = await Promise.all(serviceNames(env).map(async (name) => await lookAtOne(name, env)));
   const lines = found.map(({ name, readiness, height, reason }) => [
     name,
     readiness,

@@ -25,11 +25,19 @@ export const telemetryCommand = {
   name: 'telemetry',
   summary: 'shows what usage pings hold, and turns them on or off',
   variables: telemetryVariables,
-  options: [
-    'show            show whether pings are sent, their URL, and the next one in full; the default',
-    'show <service>  the same for a start of that service with these settings',
-    'on              send pings again',
-    'off             send no more pings, as --no-telemetry of a service does'
+  words: [
+    {
+      word: 'show',
+      choices: ['show', 'on', 'off'],
+      help: ['show whether pings are sent, their URL, and the next one in full; the default']
+    },
+    {
+      word: 'show <service>',
+      choices: SERVICE_COMMANDS,
+      help: ['the same for a start of that service with these settings']
+    },
+    { word: 'on', help: ['send pings again'] },
+    { word: 'off', help: ['send no more pings, as --no-telemetry of a service does'] }
   ],
 
   async run([word = 'show', service, ...more]: readonly string[], env: Environment): Promise<number> {

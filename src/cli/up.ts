@@ -32,7 +32,7 @@ export const upCommand: Command<typeof upVariables> = {
   name: 'up',
   summary: 'runs the services of one network on this machine; makes their accounts, databases and keys',
   variables: upVariables,
-  options: ['Any other variable of a service, such as EXPLORER_TLS_CERT, is passed on to it.'],
+  notes: ['Any other variable of a service, such as EXPLORER_TLS_CERT, is passed on to it.'],
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
     readOptions(argv, {});

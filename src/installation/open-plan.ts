@@ -11,11 +11,14 @@ const PART_OF: Readonly<Record<string, Part>> = { utxo: 'tracker', sync: 'server
 const ON_REGTEST: readonly string[] = ['miner', 'replica'];
 const PASSWORD_BYTES = 24;
 
+/** Returns the part that a name of UP_SERVICES means. */
+export const partNamed = (name: string): Part => PART_OF[name] ?? (name as Part);
+
 /** Returns the parts that `up` runs. */
 export function partsOf({ UP_SERVICES: chosen, NETWORK }: UpConfig): readonly Part[] {
   const isRegtest = readNetwork(NETWORK).network === 'regtest';
   const names = chosen ?? UP_SERVICES.filter((name) => isRegtest || !ON_REGTEST.includes(name));
-  const parts = new Set(names.map((name) => PART_OF[name] ?? (name as Part)));
+  const parts = new Set(names.map(partNamed));
   return PARTS.filter((part) => parts.has(part));
 }
 

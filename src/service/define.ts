@@ -35,11 +35,17 @@ export interface Done {
   readonly exitCode?: number;
 }
 
-/** An option of a service's command, with its lines of --help. */
-export interface ServiceOption<C> extends ParseArgsOptionDescriptor {
+/** An option of a command, with its lines of --help. */
+export interface OptionRow extends ParseArgsOptionDescriptor {
   /** Placeholder behind the name, such as `<id>`. */
   readonly value?: string;
+  /** Its values, where they are few; shells complete them. */
+  readonly choices?: readonly string[];
   readonly help: readonly string[];
+}
+
+/** An option of a service's command. */
+interface ServiceOption<C> extends OptionRow {
   /** Does one thing in place of the service. */
   order?(config: C): Promise<Done>;
 }

@@ -9,6 +9,9 @@ export interface ProbeAddress {
   readonly timeoutMs?: number;
 }
 
+/** An actor may take ten seconds to stop. */
+const ORDER_TIMEOUT_MS = 20_000;
+
 /** A JSON object of unknown shape. */
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -60,17 +63,30 @@ export async function probeService(address: ProbeAddress): Promise<ServiceProbe>
 /** @param accepted statuses whose body is an answer @throws {PlatformError} SERVICE_UNREACHABLE, UNAUTHORIZED, SOURCE_REFUSED */
 export async function ask(address: ProbeAddress, path: string, accepted: readonly number[]): Promise<Json> {
   const { status, body } = await fetchFrom(address, path, (response) => response.json());
+  return answerOf(address.url + path, status, body, accepted);
+}
+
+/** Orders what needs an operator's key. @throws {PlatformError} SERVICE_UNREACHABLE, UNAUTHORIZED, SOURCE_REFUSED */
+export async function order(address: ProbeAddress, path: string): Promise<Json> {
+  const patient = { ...address, timeoutMs: address.timeoutMs ?? ORDER_TIMEOUT_MS };
+  const { status, body } = await fetchFrom(patient, path, (response) => response.json(), 'POST');
+  return answerOf(address.url + path, status, body, [200, 202]);
+}
+
+function answerOf(place: string, status: number, body: unknown, accepted: readonly number[]): Json {
   if (accepted.includes(status)) return object(body);
-  const detail = { reason: `${address.url}${path} answered ${status}: ${String(object(body)['error'] ?? '')}` };
+  const detail = { reason: `${place} answered ${status}: ${String(object(body)['error'] ?? '')}` };
   throw new PlatformError(status === 401 ? 'UNAUTHORIZED' : 'SOURCE_REFUSED', detail);
 }
 
 async function fetchFrom(
   { url, apiKey, timeoutMs = 5_000 }: ProbeAddress,
   path: string,
-  read: (response: Response) => Promise<unknown>
+  read: (response: Response) => Promise<unknown>,
+  method: 'GET' | 'POST' = 'GET'
 ): Promise<{ readonly status: number; readonly body: unknown }> {
   const request = {
+    method,
     headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
     redirect: 'error',
     signal: AbortSignal.timeout(timeoutMs)

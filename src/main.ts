@@ -1,5 +1,5 @@
 import type { Command } from './cli/command.ts';
-import { loadCommand } from './cli/commands.ts';
+import { loadCommand, loadCommands } from './cli/commands.ts';
 import { findUnknownNames } from './cli/config-names.ts';
 import { takeConfigOption } from './cli/config-option.ts';
 import { exitCodeOf } from './cli/exit-codes.ts';
@@ -43,11 +43,11 @@ async function runCommandLine([name, ...given]: readonly string[], shell: Enviro
     command = await loadCommand(name);
     if (argv.includes('--help') || argv.includes('-h')) return print(commandHelp(command));
     if (argv.includes('--check-config')) return await checkConfig(command, env);
-    if (!isService) return await command.run(argv, env);
+    if (!isService) return await command.run(argv, env, loadCommands);
     endWithGuardian();
     if (makesAnswers(name)) boundGarbage();
     const own = argv.filter((option) => option !== NO_GUARDIAN && option !== NO_TELEMETRY);
-    return await command.run(own, env);
+    return await command.run(own, env, loadCommands);
   } catch (caught) {
     return report(caught, name, shell, command);
   }

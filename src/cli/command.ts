@@ -9,7 +9,7 @@ export type { OptionRow } from '../service/define.ts';
 export type OptionTable = Readonly<Record<string, OptionRow>>;
 
 /** Words of a command that are no options: `list`, `<file>`. */
-export interface WordRow {
+interface WordRow {
   readonly word: string;
   /** Words that may stand there, where they are few; shells complete them. */
   readonly choices?: readonly string[];
@@ -28,8 +28,8 @@ export interface Command<V extends Variables = Variables> {
   /** Lines of --help below the options. */
   readonly notes?: readonly string[];
   /**
-   * Runs the command. @returns the exit code @throws {PlatformError} printed by the command line, which ends with its
+   * Runs the command. @param loadAll loads every command @returns the exit code @throws {PlatformError} printed by the command line, which ends with its
    * exit code
    */
-  run(argv: readonly string[], env: Environment): Promise<number>;
+  run(argv: readonly string[], env: Environment, loadAll: () => Promise<readonly Command[]>): Promise<number>;
 }

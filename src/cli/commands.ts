@@ -16,7 +16,9 @@ const MODULES: Readonly<Record<string, () => Promise<object>>> = {
   config: () => import('./config.ts'),
   replay: () => import('./replay.ts'),
   telemetry: () => import('./telemetry.ts'),
-  devnet: () => import('./devnet.ts')
+  devnet: () => import('./devnet.ts'),
+  completions: () => import('./completions.ts'),
+  man: () => import('./man.ts')
 };
 
 /** Names of all commands. */

@@ -13,6 +13,12 @@ export const EXIT = {
   config: 78
 } as const;
 
+/** Lines on the exit codes of all commands. */
+export const EXIT_LINES: readonly string[] = [
+  'Exit codes: 0 done; 1 failed; 64 usage, 65 data, 69 unavailable, 70 software, 71 system, 73 cannot create, 74 I/O, 77 permission,',
+  '78 configuration: from 64 to 78 another start does not help.'
+];
+
 /** Exit codes by error. An error without a row ends the process with 1: another start may help. */
 const EXIT_CODES: Partial<Record<ErrorCode, number>> = {
   COMMAND_INVALID: EXIT.usage,

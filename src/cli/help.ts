@@ -2,12 +2,7 @@ import { helpTable } from '../config/describe.ts';
 import type { Command } from './command.ts';
 import { listCommands } from './commands.ts';
 import { optionsOf, spell } from './common-options.ts';
-
-/** Lines on the exit codes of all commands. */
-export const EXIT_LINES: readonly string[] = [
-  'Exit codes: 0 done; 1 failed; 64 usage, 65 data, 69 unavailable, 70 software, 71 system, 73 cannot create, 74 I/O, 77 permission,',
-  '78 configuration: from 64 to 78 another start does not help.'
-];
+import { EXIT_LINES } from './exit-codes.ts';
 
 /** Returns the text of `platform-node --help`. */
 export async function overallHelp(): Promise<string> {

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { freePort } from '../../src/devnet/processes/free-port.ts';
 import type { PrivateMariaDb } from '../../src/devnet/processes/mariadb.ts';
+import { askService } from '../../src/installation/ask.ts';
 import { compareDatabases } from '../../src/verify/compare.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { runCommandLine } from '../support/command-line.ts';
@@ -109,20 +111,44 @@ test('up: from MariaDB and a coin node to an equal replica with four settings; a
   for (const pid of children.slice(0, 3)) process.kill(Number(pid), 'SIGKILL');
   await coin.node.mine(1);
   await replicasAreEqual();
-  const SYNC_API_KEY = readFileSync(join(state, 'api-key'), 'utf8').trim();
-  const keys = Object.fromEntries(
-    ['HUB', 'DECODER', 'INDEXER', 'EXPLORER', 'UTXO_TRACKER', 'ENCODER'].map((name) => [
-      `${name}_API_KEY`,
-      SYNC_API_KEY
-    ])
-  );
+  // The key of all services is found in the installation's directory.
   await eventually('status --all says that all are ready', START_MS, async () => {
-    const { code } = await runCommandLine(['status', '--all'], { ...settings, ...keys, SYNC_API_KEY });
+    const { code } = await runCommandLine(['status', '--all'], settings);
     return code === 0;
   });
+  await operate('indexer/litecoin/regtest');
   up.child.kill('SIGTERM');
   assert.equal(await up.exited, 0, up.output());
 });
+
+/** Pauses and resumes an actor of the replica by the command line, as an operator does who has the settings of `up` alone. */
+async function operate(actor: string): Promise<void> {
+  const run = async (...words: string[]) => {
+    const { code, stdout, stderr } = await runCommandLine(words, settings);
+    assert.equal(code, 0, stderr);
+    return stdout;
+  };
+  const stateOf = async () => {
+    const actors = JSON.parse(await run('actor', 'list', '--json')) as {
+      service: string;
+      name: string;
+      state: string;
+    }[];
+    return actors.find(({ service, name }) => service === 'replica' && name === actor)?.state;
+  };
+  const why = ['--service', 'replica', '--confirm', actor, '--reason', 'to look at it'];
+  assert.equal(await stateOf(), 'running');
+  await run('actor', 'pause', actor, ...why);
+  assert.equal(await stateOf(), 'paused');
+  await run('actor', 'resume', actor, '--service', 'replica');
+  await eventually('the actor runs again', async () => (await stateOf()) === 'running');
+  assert.equal(await run('halt', 'list'), 'nothing is halted\n');
+  assert.match(await run('halt', 'clear', actor, ...why), /^there is no halt of indexer/);
+  assert.match(
+    await run('logs', '--service', 'replica', '--lines', '200'),
+    /replica WARN .*audit: POST \/debug\/actors/
+  );
+}
 
 test('up: the second start continues with accounts, passwords and data', async () => {
   await coin.node.mine(2);
@@ -130,6 +156,64 @@ test('up: the second start continues with accounts, passwords and data', async (
   await replicasAreEqual();
   up.child.kill('SIGTERM');
   assert.equal(await up.exited, 0, up.output());
+});
+
+/** Configuration of the hub, and the tracker's coins with what it has of each script: what restored ones must have again. */
+async function toldBoth(): Promise<unknown> {
+  const apiKey = readFileSync(join(settings['UP_STATE_DIR']!, 'api-key'), 'utf8').trim();
+  const hub = {
+    name: 'hub',
+    url: `http://127.0.0.1:${settings['HUB_PORT']}/`,
+    apiKey,
+    fault: 'HUB_UNREACHABLE'
+  } as const;
+  const tracker = { ...mariadb.root, name: `${SOURCE}Tracker` };
+  const { configs } = (await askService(hub, 'getallconfigs', {})) as { configs: unknown };
+  return {
+    configs,
+    coins: await sql(tracker, 'CHECKSUM TABLE coins, scripts, blocks')
+  };
+}
+
+test('up: databases that are dumped while all runs are restored: source, replica, hub and tracker go on from the backup, with new secrets', async () => {
+  const { socketPath } = mariadb;
+  const account = ['--no-defaults', `--socket=${socketPath}`, '-uroot'];
+  const dump = join(directory, 'backup.sql');
+  const names = [
+    `${SOURCE}Indexer`,
+    `${SOURCE}Decoder`,
+    `${SOURCE}Tracker`,
+    `${SOURCE}Hub`,
+    `replica_${SOURCE}Indexer`
+  ];
+  const up = await startUp();
+  await replicasAreEqual();
+  execFileSync('mariadb-dump', [...account, '--single-transaction', `--result-file=${dump}`, '--databases', ...names]);
+  await coin.node.mine(2);
+  await replicasAreEqual();
+  const tip = await coin.node.height();
+  const trackerIsThere = async () => (await heightOf(`${SOURCE}Tracker`)) === tip;
+  await eventually('the tracker is there', START_MS, trackerIsThere);
+  const before = await toldBoth();
+  up.child.kill('SIGTERM');
+  assert.equal(await up.exited, 0, up.output());
+
+  for (const name of names) execFileSync('mariadb', [...account, '-e', `DROP DATABASE ${name}`]);
+  execFileSync('mariadb', account, { input: readFileSync(dump) });
+  assert.equal(await heightOf(`${SOURCE}Indexer`), tip - 2);
+  assert.equal(await heightOf(`replica_${SOURCE}Decoder`), tip, 'this replica is ahead of the restored source');
+  const secrets = ['api-key', 'passwords/indexer'].map((name) => join(settings['UP_STATE_DIR']!, name));
+  const former = secrets.map((file) => readFileSync(file, 'utf8'));
+  for (const file of secrets) rmSync(file);
+  const again = await startUp();
+  for (const [at, file] of secrets.entries()) assert.notEqual(readFileSync(file, 'utf8'), former[at], 'made anew');
+  await replicasAreEqual();
+  await eventually('the tracker is there again', START_MS, trackerIsThere);
+  assert.deepEqual(await toldBoth(), before);
+  await coin.node.mine(1);
+  await replicasAreEqual();
+  again.child.kill('SIGTERM');
+  assert.equal(await again.exited, 0, again.output());
 });
 
 test('PORT_IN_USE: up starts nothing where another program listens', async () => {

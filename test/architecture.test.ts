@@ -51,6 +51,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'src/errors.ts',
     'src/log.ts'
   ],
+  // The modules that package.json exports: for Node without this program.
+  'src/library/': ['machines/all.ts', 'src/consensus/', 'src/wire/'],
   'src/cli/': ['node:', 'typebox', BELOW],
   'src/devnet/': ['node:', 'mysql2/promise', BELOW],
   // A platform of one network on one machine, for `up` and the devnet.

@@ -26,6 +26,8 @@ export const SnapshotBodySchema = Type.Object({
   updated_rows: Type.Optional(Tables)
 });
 
+export type SnapshotBody = Static<typeof SnapshotBodySchema>;
+
 /** Response headers of snapshots; the specification's, then this system's own. */
 export const SNAPSHOT_HEADERS = {
   height: 'x-block-height',

@@ -224,7 +224,8 @@ export const PANELS: readonly Panel[] = [
     'Streams in NATS',
     'short',
     ['sync_stream_waiting_messages', `waiting ${DATABASE}`],
-    ['sync_stream_behind', `behind ${DATABASE}`]
+    ['sync_stream_behind', `behind ${DATABASE}`],
+    ['sync_stream_standby', `standby ${DATABASE}`]
   ],
   [
     'Subscribers',

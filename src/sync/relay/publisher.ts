@@ -5,10 +5,12 @@ import type { Logger } from '../../log.ts';
 import type { ResumePoint } from '../../replication/source/reading/resume-point.ts';
 import type { Broadcast } from '../../wire/data/broadcast.ts';
 import { type DatabaseId, databaseKey, sameBlock } from '../../wire/data/database.ts';
+import { Lease } from './lease.ts';
 import type { Nats, NatsLink } from './link.ts';
 import { markOf, pointRecord, recordsOf } from './record.ts';
 import { DamagedSpool, Spool } from './spool.ts';
 import { DatabaseStream, type StreamLimits, streamName } from './stream.ts';
+import { findCommonEnd } from './take-over.ts';
 
 /** Messages that are sent and not acknowledged. */
 const MAX_IN_FLIGHT = 64;
@@ -18,6 +20,15 @@ const MAX_IN_FLIGHT_BYTES = 32 * 2 ** 20;
 const MAX_RECORDS = 100_000;
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
+/** Pauses of a server that stands by: between two looks at the stream, and at its lease. */
+const STANDBY_LOOK_MS = 1_000;
+const LEASE_LOOK_MS = 50;
+
+/** Position of the next message that is published, and the sequence of the stream's last. */
+interface Place {
+  readonly next: number;
+  readonly sequence: number;
+}
 
 export interface PublisherOptions {
   readonly id: DatabaseId;
@@ -32,11 +43,11 @@ export interface PublisherOptions {
 
 /** State of a database's stream. */
 export interface PublisherView {
-  /** `fenced`: another publisher writes the stream, and this one is out of it until its process starts anew. */
-  readonly state: 'away' | 'publishing' | 'fenced';
+  /** `standby`: another server writes the stream; this one does when the other's lease ends. */
+  readonly state: 'away' | 'publishing' | 'standby';
   /** Null while it publishes. */
   readonly reason: string | null;
-  /** Messages and bytes that are broadcast and not known to be in the stream. */
+  /** Messages and bytes that were broadcast here and are not known to be in the stream. */
   readonly waiting: number;
   readonly waitingBytes: number;
 }
@@ -44,8 +55,8 @@ export interface PublisherView {
 /**
  * Brings what one source broadcasts into its stream: in order, without a repeat, and without a gap that is not told by a `break`.
  *
- * A broadcast message waits in a spool until the stream has acknowledged it, also while NATS is away and over a restart. Each publish
- * names the message before it, so two publishers cannot both write: the one that started last does.
+ * A broadcast message waits in a spool until the stream has it, also while NATS is away and over a restart. Of several servers the one
+ * with the lease publishes. Each publish names the message before it, so that one that lost its lease unnoticed cannot fork the stream.
  */
 export class DatabasePublisher {
   readonly #options: PublisherOptions;
@@ -55,6 +66,7 @@ export class DatabasePublisher {
   readonly #opening: Promise<Spool>;
   readonly #running: Promise<void>;
   #spool: Spool | undefined;
+  #lease: Lease | undefined;
   #spooling: Promise<unknown>;
   #point: ResumePoint | undefined;
   /** Position of this process's last `break`: what follows it is of this process alone. */
@@ -92,7 +104,6 @@ export class DatabasePublisher {
   accept(messages: readonly Broadcast[], before: ResumePoint | null, after: ResumePoint): Promise<void> {
     return this.#change(async (spool) => {
       this.#point = after;
-      if (this.#state === 'fenced') return;
       try {
         await this.#append(spool, messages, before ?? after, after);
       } catch (caught) {
@@ -102,11 +113,17 @@ export class DatabasePublisher {
     });
   }
 
+  /** Lets another server write the stream from now on. */
+  async release(): Promise<void> {
+    await this.#lease?.close();
+  }
+
   /** Ends it; what waits stays in the spool. */
   async close(): Promise<void> {
     this.#stopping.abort();
     this.#changes.dispatchEvent(new Event('change'));
     await this.#running;
+    await this.#lease?.close();
     await this.#spooling.catch(() => undefined);
     await this.#spool?.close();
   }
@@ -147,11 +164,15 @@ export class DatabasePublisher {
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     let pauseMs = FIRST_PAUSE_MS;
-    while (!signal.aborted && this.#state !== 'fenced') {
+    while (!signal.aborted) {
       try {
         const spool = await this.#opening;
         while (!this.#point) await once(this.#changes, 'change', { signal });
-        await this.#follow(await this.#options.link.connected(signal), spool);
+        const nats = await this.#options.link.connected(signal);
+        const stream = await DatabaseStream.open(nats, this.#options.id, this.#options.limits);
+        this.#lease ??= this.#openLease(spool.publisher);
+        if (this.#lease.isHeld) await this.#follow(nats, stream, spool, this.#lease);
+        else await this.#standBy(stream, spool, this.#lease);
         pauseMs = FIRST_PAUSE_MS;
       } catch (caught) {
         if (signal.aborted) return;
@@ -163,23 +184,43 @@ export class DatabasePublisher {
     }
   }
 
-  /** Publishes until the connection is lost or a message is refused, which it throws. */
-  async #follow(nats: Nats, spool: Spool): Promise<void> {
-    const stream = await DatabaseStream.open(nats, this.#options.id, this.#options.limits);
-    const place = await this.#findPlace(stream, spool);
-    if (place === null) return;
-    let { next, sequence } = place;
+  #openLease(holder: string): Lease {
+    const { id, link, limits } = this.#options;
+    const key = `${id.dbType}.${id.chain}.${id.network}`;
+    return new Lease({ link, key, holder, replicas: limits.replicas, log: this.#log });
+  }
+
+  /** Waits for the lease, until the next look; what another server has published meanwhile waits no more. */
+  async #standBy(stream: DatabaseStream, spool: Spool, lease: Lease): Promise<void> {
+    const { signal } = this.#stopping;
+    const { holder } = lease;
+    [this.#state, this.#reason] =
+      holder === null
+        ? ['away', 'nobody has the lease of the stream yet']
+        : ['standby', `another server (${holder}) writes the stream`];
+    if (holder !== null) {
+      const position = spool.find((await stream.tail())?.map(({ sha256 }) => sha256) ?? []);
+      if (position !== null) await this.#change((each) => each.forget(position));
+    }
+    const until = performance.now() + STANDBY_LOOK_MS;
+    while (!lease.isHeld && performance.now() < until) await sleep(LEASE_LOOK_MS, undefined, { signal, ref: false });
+  }
+
+  /** Publishes until the connection or the lease is lost, or a message is refused, which it throws. */
+  async #follow(nats: Nats, stream: DatabaseStream, spool: Spool, lease: Lease): Promise<void> {
+    let { next, sequence } = await this.#findPlace(stream, spool, lease);
     const { signal } = this.#stopping;
     const inFlight = new Set<Promise<void>>();
     let bytes = 0;
     const failure: { cause?: unknown } = {};
+    const ended = AbortSignal.any([nats.lost, lease.term]);
     this.#state = 'publishing';
     this.#reason = null;
     try {
-      while (!signal.aborted && !nats.lost.aborted && !('cause' in failure)) {
+      while (!signal.aborted && !ended.aborted && lease.isHeld && !('cause' in failure)) {
         next = Math.max(next, spool.first);
         if (next >= spool.next) {
-          await this.#changed(nats.lost, () => next >= spool.next);
+          await this.#changed(ended, () => next >= spool.next);
           continue;
         }
         // Before the first message of an empty stream its sequence is not known.
@@ -192,6 +233,7 @@ export class DatabasePublisher {
         const record = await this.#read(spool, position);
         if (record === null) continue;
         await stream.storeBody(record); // the messages behind it would overtake it
+        if (!lease.isHeld) break;
         bytes += record.head.size;
         const sent = stream
           .publish(record, spool.publisher, position, behind)
@@ -221,23 +263,35 @@ export class DatabasePublisher {
     if (nats.lost.aborted) throw new Error('the connection to NATS was lost');
   }
 
-  /** Returns the position that follows what the stream has, and the stream's last sequence; null: another publisher has it. */
-  async #findPlace(stream: DatabaseStream, spool: Spool): Promise<{ next: number; sequence: number } | null> {
+  /** Returns the position that follows what the stream has, and the stream's last sequence. */
+  async #findPlace(stream: DatabaseStream, spool: Spool, lease: Lease): Promise<Place> {
     const last = await stream.last();
     const sequence = last?.sequence ?? 0;
     if (last?.publisher === spool.publisher && last.position + 1 >= spool.first && last.position < spool.next) {
       await this.#change((each) => each.forget(last.position));
       return { next: last.position + 1, sequence };
     }
-    if (last && last.publisher !== spool.publisher && this.#hasBegun) {
-      this.#state = 'fenced';
-      this.#reason = `another publisher (${last.publisher}) writes the stream since this one was last heard`;
-      this.#log.error({ sequence }, `${this.#reason}; start this process anew to take the stream back`);
-      return null;
-    }
     if (last === null && spool.beginsWithBreak) return { next: spool.first, sequence };
-    if (this.#hasBegun || this.#breakAt === undefined) await this.#change((each) => this.#break(each, this.#point!));
+    const taken = last && last.publisher !== spool.publisher ? await this.#takeOver(stream, spool, lease) : null;
+    if (taken) return taken;
+    if (this.#hasBegun || this.#breakAt === undefined || this.#breakAt < spool.first)
+      await this.#change((each) => this.#break(each, this.#point!));
     return { next: this.#breakAt!, sequence };
+  }
+
+  /** Continues the stream of another server; null where that is not possible without a gap. */
+  async #takeOver(stream: DatabaseStream, spool: Spool, lease: Lease): Promise<Place | null> {
+    const { id } = this.#options;
+    this.#reason = 'this server takes the stream over from another one';
+    const [point, mayWait] = [() => this.#point!, () => lease.isHeld];
+    const end = await findCommonEnd({ id, stream, spool, point, mayWait, signal: this.#stopping.signal });
+    if (end === null) return null;
+    const { position } = end;
+    const sequence = await stream.publish(end.point, spool.publisher, position, end.sequence, true);
+    this.#hasBegun = true;
+    await this.#change((each) => each.forget(position));
+    this.#log.info({ height: end.point.head.height }, 'took the stream over from another server, without a gap');
+    return { next: position + 1, sequence };
   }
 
   /** Returns null when it was dropped meanwhile, or is damaged: then a `break` stands for it and those behind it. */

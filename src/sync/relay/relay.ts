@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../log.ts';
 import type { ResumePoint } from '../../replication/source/reading/resume-point.ts';
 import type { Broadcast } from '../../wire/data/broadcast.ts';
@@ -5,6 +6,9 @@ import { type DatabaseId, databaseKey } from '../../wire/data/database.ts';
 import { type LinkOptions, NatsLink } from './link.ts';
 import { DatabasePublisher, type PublisherOptions, type PublisherView } from './publisher.ts';
 import { RelayValues, type ValuesOptions } from './values.ts';
+
+/** Time in which leases are given back at the end; otherwise they end by themselves. */
+const RELEASE_MS = 1_000;
 
 interface RelayOptions extends Pick<PublisherOptions, 'limits' | 'directory' | 'maxBacklogBytes'> {
   readonly nats: Omit<LinkOptions, 'log'>;
@@ -53,8 +57,11 @@ export class Relay {
   }
 
   async close(): Promise<void> {
+    const all = [...this.#publishers.values()];
+    const released = Promise.all(all.map((publisher) => publisher.release()));
+    await Promise.race([released, sleep(RELEASE_MS, undefined, { ref: false })]);
     // Without a connection no publish is waited for.
-    const publishers = [...this.#publishers.values()].map((publisher) => publisher.close());
+    const publishers = all.map((publisher) => publisher.close());
     await Promise.all([this.#link.close(), this.#values?.close(), ...publishers]);
   }
 }

@@ -92,6 +92,22 @@ export class Spool {
     return { records: this.next - from, bytes };
   }
 
+  /**
+   * Looks for records with these bodies, one after the other, with points between them at most.
+   *
+   * @param hashes SHA-256 in hex, oldest first
+   * @returns the position of the last; null when they are not here
+   */
+  find(hashes: readonly string[]): number | null {
+    if (hashes.length === 0) return null;
+    const seen = this.#segments.flatMap(({ first, entries }) =>
+      entries.flatMap(({ head: { type, sha256 } }, index) => (type === 'point' ? [] : [{ sha256, at: first + index }]))
+    );
+    for (let end = seen.length; end >= hashes.length; end--)
+      if (hashes.every((hash, index) => seen[end - hashes.length + index]!.sha256 === hash)) return seen[end - 1]!.at;
+    return null;
+  }
+
   /** Adds records; durable when it returns. After an error only `restart` may follow. */
   async append(records: readonly RelayRecord[]): Promise<void> {
     const before = this.#segments.at(-1);

@@ -8,6 +8,8 @@ import type { RelayRecord } from './record.ts';
 const MAX_INLINE_BYTES = 512 * 2 ** 10;
 const PUBLISH_TIMEOUT_MS = 5_000;
 const NANOS = 1_000_000;
+/** Messages behind a block that are looked at. */
+const MAX_TAIL = 64;
 /** Window in which the server drops a message that it has, in milliseconds. */
 const DUPLICATES_MS = 120_000;
 
@@ -23,6 +25,15 @@ interface LastMessage {
   readonly sequence: number;
   readonly publisher: string;
   readonly position: number;
+}
+
+/** A message at the end of a stream. */
+interface TailMessage {
+  readonly type: string;
+  readonly height: number;
+  readonly sha256: string;
+  /** Sequence of the last message of the stream. */
+  readonly lastSequence: number;
 }
 
 /** `PLATFORM_INDEXER_BITCOIN_MAINNET`: the stream of one database. */
@@ -82,6 +93,26 @@ export class DatabaseStream {
     return { sequence: found.seq, publisher, position: Number(found.header.get('Platform-Position')) };
   }
 
+  /**
+   * The last block and the messages behind it, oldest first, without points.
+   *
+   * @returns null when the stream does not end like that: it holds none, another branch begins, or many follow
+   */
+  async tail(): Promise<readonly TailMessage[] | null> {
+    const last = await this.#nats.streams.streams.getMessage(this.#name, { last_by_subj: this.#subject });
+    const found: TailMessage[] = [];
+    for (let message = last; message && found.length < MAX_TAIL; ) {
+      const type = message.header.get('Platform-Type');
+      if (type === 'reorg' || type === 'break') return null;
+      const [height, sha256] = [Number(message.header.get('Platform-Height')), message.header.get('Platform-Sha256')];
+      if (type !== 'point') found.unshift({ type, height, sha256, lastSequence: last!.seq });
+      if (type === 'block') return found;
+      if (message.seq === 1) return null;
+      message = await this.#nats.streams.streams.getMessage(this.#name, { seq: message.seq - 1 });
+    }
+    return null;
+  }
+
   /** Stores a body that is too long for a message; another one stays in its message. */
   async storeBody({ head, body }: RelayRecord): Promise<void> {
     if (body.length > MAX_MESSAGE_BYTES) throw new Error(`a body of ${body.length} bytes is longer than clients take`);
@@ -91,10 +122,17 @@ export class DatabaseStream {
   /**
    * Publishes a message, whose body is stored if it is long, behind the one of this sequence.
    *
+   * @param isTaking it has no position of its own, and takes the stream over at this one
    * @returns its sequence, when the stream has it
    * @throws {Error} when another message was published since, or it is not known whether the stream has it
    */
-  async publish({ head, body }: RelayRecord, publisher: string, position: number, behind: number): Promise<number> {
+  async publish(
+    { head, body }: RelayRecord,
+    publisher: string,
+    position: number,
+    behind: number,
+    isTaking = false
+  ): Promise<number> {
     const { headers } = await import('@nats-io/transport-node');
     const told = headers();
     const facts: Record<string, string | number | null> = {
@@ -113,7 +151,7 @@ export class DatabaseStream {
     if (isLarge) Object.assign(facts, { Bucket: this.#bucket, Key: head.sha256 });
     for (const [name, value] of Object.entries(facts)) if (value !== null) told.set(`Platform-${name}`, String(value));
     const { seq } = await this.#nats.messages.publish(this.#subject, isLarge ? new Uint8Array(0) : body, {
-      msgID: `${head.type}:${head.height}:${head.hash ?? ''}:${head.reorgs}:${publisher}.${position}`,
+      msgID: `${head.type}:${head.height}:${head.hash ?? ''}:${head.reorgs}:${publisher}.${position}${isTaking ? `.${behind}` : ''}`,
       headers: told,
       expect: { streamName: this.#name, lastSubjectSequence: behind },
       timeout: PUBLISH_TIMEOUT_MS

@@ -59,7 +59,7 @@ export const healthRoutes: FastifyPluginAsyncTypebox<Pick<AppDeps, 'config' | 'd
         const { state, reason, waiting, waitingBytes } = found;
         return { chain, network, dbType, state, reason, waiting, waiting_bytes: waitingBytes };
       });
-      const isDegraded = isOpen || streams.some(({ state }) => state !== 'publishing');
+      const isDegraded = isOpen || streams.some(({ state }) => state === 'away');
       return reply.code(isOpen ? 503 : 200).send({
         status: isDegraded ? 'degraded' : 'healthy',
         mode: config.SYNC_MODE,

@@ -12,10 +12,11 @@ interface GuardedNats {
   readonly reader: string;
   readonly asPublisher: ReturnType<typeof nkeyAuthenticator>;
   readonly asReader: ReturnType<typeof nkeyAuthenticator>;
+  readonly asMonitor: ReturnType<typeof nkeyAuthenticator>;
 }
 
 export async function startGuardedNats(): Promise<GuardedNats> {
-  const [publisher, reader] = [nkeys.createUser(), nkeys.createUser()];
+  const [publisher, reader, monitor] = [nkeys.createUser(), nkeys.createUser(), nkeys.createUser()];
   const directory = temporaryDirectory('nkeys');
   const keep = (name: string, seed: Uint8Array) => {
     const file = join(directory, `${name}.nk`);
@@ -25,12 +26,17 @@ export async function startGuardedNats(): Promise<GuardedNats> {
   const asReader = nkeyAuthenticator(reader.getSeed());
   const nats = await TestNats.start({
     file: join(import.meta.dirname, '../../../ops/nats/nats-server.conf'),
-    env: { PLATFORM_PUBLISHER: publisher.getPublicKey(), PLATFORM_READER: reader.getPublicKey() },
+    env: {
+      PLATFORM_PUBLISHER: publisher.getPublicKey(),
+      PLATFORM_READER: reader.getPublicKey(),
+      PLATFORM_MONITOR: monitor.getPublicKey()
+    },
     authenticator: asReader
   });
   return {
     nats,
     asReader,
+    asMonitor: nkeyAuthenticator(monitor.getSeed()),
     asPublisher: nkeyAuthenticator(publisher.getSeed()),
     publisher: keep('publisher', publisher.getSeed()),
     reader: keep('reader', reader.getSeed())

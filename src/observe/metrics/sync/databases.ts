@@ -28,7 +28,10 @@ export function describeDatabases(registry: Registry, { databases, mode }: Measu
       Math.max(0, ...subscribers.map(({ bufferedBytes }) => bufferedBytes))
     );
     each('stream_behind', '1 while its stream in NATS is not written', ({ stream }) =>
-      stream ? Number(stream.state !== 'publishing') : null
+      stream ? Number(stream.state === 'away') : null
+    );
+    each('stream_standby', '1 while another server writes its stream', ({ stream }) =>
+      stream ? Number(stream.state === 'standby') : null
     );
     each('stream_waiting_messages', 'messages that wait to be in its stream', ({ stream }) => stream?.waiting);
   }

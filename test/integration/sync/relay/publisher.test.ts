@@ -4,121 +4,19 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { jetstream } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import { type Logger, silentLogger } from '../../../../src/log.ts';
-import type { ResumePoint } from '../../../../src/replication/source/reading/resume-point.ts';
-import { Relay } from '../../../../src/sync/relay/relay.ts';
-import type { Broadcast } from '../../../../src/wire/data/broadcast.ts';
 import type { DatabaseId } from '../../../../src/wire/data/database.ts';
-import { atEnd } from '../../../support/cleanup.ts';
 import { startGuardedNats } from '../../../support/sync/guarded-nats.ts';
 import { TestNats } from '../../../support/sync/nats.ts';
+import { startRelayProcess } from '../../../support/sync/relay-process.ts';
+import { openRelay, pointAt, RelaySource } from '../../../support/sync/relay-source.ts';
 import { eventually, temporaryDirectory } from '../../../support/sync/sync-process.ts';
 
 const nats = await TestNats.start();
 
-/** A database of a chain of its own, and a source that broadcasts blocks of it. */
-class Source {
-  readonly id: DatabaseId;
-  readonly stream: string;
-  readonly sent: string[] = [];
-  #point: ResumePoint | null = null;
-
-  constructor(chain: string) {
-    this.id = { dbType: 'decoder', chain, network: 'regtest' };
-    this.stream = `PLATFORM_DECODER_${chain.toUpperCase()}_REGTEST`;
-  }
-
-  /** Keeps its point, as an actor does when it starts. */
-  async keep(relay: Relay, point: ResumePoint | null = this.#point): Promise<void> {
-    const kept = point ?? pointAt(0, 'a', 0);
-    const before = this.#point;
-    this.#point = kept;
-    await relay.accept(this.id, [], before, kept);
-  }
-
-  /** Broadcasts the block after the last one. @param fill bytes of its rows */
-  async block(relay: Relay, branch = 'a', fill = 10): Promise<void> {
-    const { height, hashes, reorgs = 0 } = this.#point!;
-    const next = pointAt(height + 1, branch, reorgs);
-    const text = JSON.stringify({ type: 'block', block_index: height + 1, branch, fill: 'x'.repeat(fill) });
-    const names = { hashes: next.hashes, previous: hashes, schema: 'f1' };
-    await this.#broadcast(
-      relay,
-      { type: 'block', height: height + 1, bytes: Buffer.from(text), infraBytes: null, names },
-      next
-    );
-  }
-
-  /** Orphans the blocks from this height on. */
-  async reorg(relay: Relay, fork: number): Promise<void> {
-    const next = pointAt(fork - 1, 'a', (this.#point?.reorgs ?? 0) + 1);
-    const text = JSON.stringify({ type: 'reorg', block_index: fork });
-    await this.#broadcast(relay, { type: 'reorg', height: fork, bytes: Buffer.from(text), infraBytes: null }, next);
-  }
-
-  async #broadcast(relay: Relay, message: Broadcast, next: ResumePoint): Promise<void> {
-    const before = this.#point;
-    this.#point = next;
-    this.sent.push(Buffer.from(message.bytes).toString());
-    await relay.accept(this.id, [message], before, next);
-  }
-
-  /** The bytes of subscribers in the stream, in order. */
-  async published(): Promise<string[]> {
-    const messages = await nats.read(this.stream);
-    return messages.filter(({ head }) => !['break', 'point'].includes(head['Type']!)).map(({ text }) => text);
-  }
-
-  async types(): Promise<string[]> {
-    return (await nats.read(this.stream)).map(({ head: { Type, Height } }) => `${Type} ${Height}`);
-  }
-
-  async isPublished(relay: Relay): Promise<void> {
-    await eventually('the stream has everything', async () => {
-      const { state, waiting } = relay.view(this.id)!;
-      return state === 'publishing' && waiting === 0;
-    });
-  }
-}
-
-function pointAt(height: number, branch: string, reorgs: number): ResumePoint {
-  const hashes = { block_hash: `${branch}${height}` };
-  return {
-    height,
-    blockTime: height,
-    hashes,
-    reorgs,
-    recent: [{ height, hashes }],
-    openGroup: null,
-    lookupIds: {},
-    watches: {}
-  };
-}
-
-/** @param warnings gets what the relay warns of */
-function openRelay(
-  directory = temporaryDirectory('relay'),
-  maxBacklogBytes = 2 ** 30,
-  warnings: unknown[] = [],
-  place: { readonly url: string; readonly creds?: string } = nats
-): Relay {
-  const warn = (...said: unknown[]) => warnings.push(said);
-  const log: Logger = Object.assign(Object.create(silentLogger), { warn, child: () => log });
-  const relay = new Relay({
-    nats: { urls: [place.url], creds: place.creds, token: undefined },
-    limits: { replicas: 1, keepMs: 3_600_000, maxBytes: 64 * 2 ** 20 },
-    directory,
-    maxBacklogBytes,
-    log
-  });
-  atEnd(() => relay.close());
-  return relay;
-}
-
 test('a stream has the bytes of subscribers, in order, with headers; a long body is in the object store', async () => {
-  const source = new Source('bytes');
+  const source = new RelaySource(nats, 'bytes');
   const warnings: unknown[] = [];
-  const relay = openRelay(undefined, undefined, warnings);
+  const relay = openRelay(nats, { warnings });
   await source.keep(relay);
   for (let height = 1; height <= 150; height++) await source.block(relay);
   for (let height = 151; height <= 154; height++) await source.block(relay, 'a', height < 154 ? 600 * 2 ** 10 : 10);
@@ -140,8 +38,8 @@ test('a stream has the bytes of subscribers, in order, with headers; a long body
 });
 
 test('blocks and a reorg while NATS is away are published when it is back, each once, and the reason is told meanwhile', async () => {
-  const source = new Source('away');
-  const relay = openRelay();
+  const source = new RelaySource(nats, 'away');
+  const relay = openRelay(nats);
   await source.keep(relay);
   for (let height = 1; height <= 5; height++) await source.block(relay);
   await source.isPublished(relay);
@@ -160,8 +58,8 @@ test('blocks and a reorg while NATS is away are published when it is back, each 
 });
 
 test('NATS is killed in the middle of a flood: nothing is lost, repeated or out of order', async () => {
-  const source = new Source('flood');
-  const relay = openRelay();
+  const source = new RelaySource(nats, 'flood');
+  const relay = openRelay(nats);
   await source.keep(relay);
   for (let height = 1; height <= 160; height++) {
     await source.block(relay, 'a', 2_000);
@@ -173,9 +71,9 @@ test('NATS is killed in the middle of a flood: nothing is lost, repeated or out 
 });
 
 test('a successor continues where its predecessor ended; what was not published yet, it publishes', async () => {
-  const source = new Source('successor');
+  const source = new RelaySource(nats, 'successor');
   const directory = temporaryDirectory('relay');
-  const relay = openRelay(directory);
+  const relay = openRelay(nats, { directory });
   await source.keep(relay);
   for (let height = 1; height <= 3; height++) await source.block(relay);
   await source.isPublished(relay);
@@ -183,7 +81,7 @@ test('a successor continues where its predecessor ended; what was not published 
   for (let height = 4; height <= 6; height++) await source.block(relay);
   await relay.close();
   await nats.start();
-  const successor = openRelay(directory);
+  const successor = openRelay(nats, { directory });
   await source.keep(successor);
   await source.block(successor);
   await source.isPublished(successor);
@@ -192,23 +90,23 @@ test('a successor continues where its predecessor ended; what was not published 
 });
 
 test('a record that was not written whole is cut off; without its spool a successor begins with a break', async () => {
-  const source = new Source('spool');
+  const source = new RelaySource(nats, 'spool');
   const directory = temporaryDirectory('relay');
   const spool = join(directory, 'decoder.spool.regtest');
-  const relay = openRelay(directory);
+  const relay = openRelay(nats, { directory });
   await source.keep(relay);
   for (let height = 1; height <= 3; height++) await source.block(relay);
   await source.isPublished(relay);
   await relay.close();
   const file = readdirSync(spool).find((name) => name.endsWith('.spool'))!;
   appendFileSync(join(spool, file), Buffer.from([9, 0, 0, 0, 9, 0, 0, 0, 1]));
-  const second = openRelay(directory);
+  const second = openRelay(nats, { directory });
   await source.keep(second);
   await source.block(second);
   await source.isPublished(second);
   await second.close();
   rmSync(spool, { recursive: true });
-  const third = openRelay(directory);
+  const third = openRelay(nats, { directory });
   await source.keep(third);
   await source.block(third);
   await source.isPublished(third);
@@ -216,35 +114,70 @@ test('a record that was not written whole is cut off; without its spool a succes
   assert.deepEqual(await source.types(), ['break 0', ...blocks, 'break 4', 'block 5']);
 });
 
-test('a publisher that wakes up behind another is fenced: nothing of it reaches the stream until it starts anew', async () => {
-  const late = new Source('fence');
-  const other = new Source('fence');
-  const directory = temporaryDirectory('relay');
-  const [lateRelay, otherRelay] = [openRelay(directory), openRelay()];
-  await late.keep(lateRelay);
-  await late.block(lateRelay);
-  await late.isPublished(lateRelay);
-  await other.keep(otherRelay, pointAt(1, 'a', 0));
-  await other.block(otherRelay);
-  await other.isPublished(otherRelay);
-  await late.block(lateRelay, 'late');
-  await eventually('it is fenced', async () => lateRelay.view(late.id)?.state === 'fenced');
-  assert.match(lateRelay.view(late.id)?.reason ?? '', /another publisher/);
-  await other.block(otherRelay);
-  await late.block(lateRelay, 'late');
-  await other.isPublished(otherRelay);
-  assert.deepEqual(await other.types(), ['break 0', 'block 1', 'break 1', 'block 2', 'block 3']);
-  await lateRelay.close();
-  const anew = openRelay(directory);
-  await late.keep(anew, pointAt(3, 'a', 0));
-  await late.block(anew);
-  await late.isPublished(anew);
-  assert.deepEqual((await late.types()).slice(5), ['break 3', 'block 4']);
+test('one of two servers publishes; the other stands by and continues the stream without a gap or a break', async () => {
+  const [first, second] = [new RelaySource(nats, 'standby'), new RelaySource(nats, 'standby')];
+  const relay = openRelay(nats);
+  await first.keep(relay);
+  await first.isPublished(relay);
+  const standby = openRelay(nats);
+  await second.keep(standby, pointAt(0, 'a', 0));
+  await eventually('it stands by', async () => standby.view(second.id)?.state === 'standby');
+  assert.match(standby.view(second.id)?.reason ?? '', /another server \(.*\) writes the stream/);
+  for (let height = 1; height <= 3; height++) {
+    await first.block(relay);
+    await second.block(standby);
+  }
+  await first.isPublished(relay);
+  await eventually('what is in the stream waits no more', async () => standby.view(second.id)?.waiting === 0);
+  await second.block(standby); // ahead of the other
+  await relay.close();
+  await second.isPublished(standby);
+  const blocks = [1, 2, 3].map((height) => `block ${height}`);
+  assert.deepEqual(await second.types(), ['break 0', ...blocks, 'point 3', 'block 4']);
+  assert.deepEqual(await second.published(), second.sent);
+});
+
+test('a server takes a stream over with a break where it has sent other bytes of the last block', async () => {
+  const [first, second] = [new RelaySource(nats, 'differs'), new RelaySource(nats, 'differs')];
+  const [relay, standby] = [openRelay(nats), openRelay(nats)];
+  await first.keep(relay);
+  await first.block(relay, 'a', 11);
+  await first.isPublished(relay);
+  await second.keep(standby, pointAt(0, 'a', 0));
+  await second.block(standby, 'a', 12);
+  await relay.close();
+  await second.isPublished(standby);
+  await second.block(standby);
+  await second.isPublished(standby);
+  assert.deepEqual((await second.types()).slice(0, 2), ['break 0', 'block 1']);
+  assert.match((await second.types())[2] ?? '', /^break [01]$/);
+  assert.equal((await second.types()).at(-1), 'block 2');
+});
+
+test('a server that stood still for longer than its lease forks nothing: what it sent meanwhile is not in the stream', async () => {
+  const source = new RelaySource(nats, 'frozen');
+  const frozen = startRelayProcess(nats.url, 'frozen');
+  const standby = openRelay(nats);
+  await frozen.publish('a', 2);
+  await source.keep(standby, pointAt(0, 'a', 0));
+  for (let height = 1; height <= 2; height++) await source.block(standby);
+  await eventually('it stands by', async () => standby.view(source.id)?.waiting === 0);
+  frozen.child.kill('SIGSTOP');
+  frozen.order('late', 3); // it will read them when it goes on
+  await source.isPublished(standby);
+  for (let height = 3; height <= 6; height++) await source.block(standby);
+  await source.isPublished(standby);
+  frozen.child.kill('SIGCONT');
+  await frozen.isAnswered('standby');
+  await source.block(standby);
+  await source.isPublished(standby);
+  assert.deepEqual(await source.published(), source.sent);
+  assert.equal((await source.types()).filter((type) => type.startsWith('break')).length, 1);
 });
 
 test('more than may wait for NATS gives way to a break', async () => {
-  const source = new Source('limit');
-  const relay = openRelay(undefined, 10_000);
+  const source = new RelaySource(nats, 'limit');
+  const relay = openRelay(nats, { maxBacklogBytes: 10_000 });
   await source.keep(relay);
   await source.block(relay);
   await source.isPublished(relay);
@@ -263,9 +196,9 @@ test('more than may wait for NATS gives way to a break', async () => {
 });
 
 test('a stream that carries another subject is not written', async () => {
-  const source = new Source('a_b');
+  const source = new RelaySource(nats, 'a_b');
   const other: DatabaseId = { dbType: 'decoder', chain: 'a', network: 'b_regtest' };
-  const relay = openRelay();
+  const relay = openRelay(nats);
   await source.keep(relay);
   await source.isPublished(relay);
   await relay.accept(other, [], null, pointAt(0, 'a', 0));
@@ -274,10 +207,10 @@ test('a stream that carries another subject is not written', async () => {
   assert.deepEqual(await source.types(), ['break 0']);
 });
 
-test('with the users of ops/nats a publisher with its nkey writes, and a reader reads and writes nothing', async () => {
-  const { nats: guarded, publisher: creds, asReader: authenticator } = await startGuardedNats();
-  const source = new Source('guarded');
-  const relay = openRelay(undefined, undefined, [], { url: guarded.url, creds });
+test('with the users of ops/nats a publisher writes, a reader reads and writes nothing, and a monitor sees numbers alone', async () => {
+  const { nats: guarded, publisher: creds, asReader, asMonitor } = await startGuardedNats();
+  const source = new RelaySource(nats, 'guarded');
+  const relay = openRelay({ url: guarded.url, creds });
   await source.keep(relay);
   await source.block(relay, 'a', 600 * 2 ** 10);
   await source.block(relay);
@@ -287,11 +220,21 @@ test('with the users of ops/nats a publisher with its nkey writes, and a reader 
     messages.slice(1).map(({ text }) => text),
     source.sent
   );
-  const connection = await connect({ servers: guarded.url, authenticator, reconnect: false });
+  const connection = await connect({ servers: guarded.url, authenticator: asReader, reconnect: false });
   const subject = 'platform.v1.decoder.guarded.regtest';
   await assert.rejects(jetstream(connection).publish(subject, 'forged', { timeout: 1_000 }), /Permissions Violation/i);
   const purge = `$JS.API.STREAM.PURGE.${source.stream}`;
   await assert.rejects(connection.request(purge, '', { timeout: 1_000 }), /Permissions Violation/i);
   await connection.close();
+  const monitor = await connect({ servers: guarded.url, authenticator: asMonitor, reconnect: false });
+  const ask = async (api: string) => (await monitor.request(`$JS.API.${api}`, '', { timeout: 1_000 })).json<object>();
+  assert.ok('state' in (await ask(`STREAM.INFO.${source.stream}`)));
+  for (const refused of [
+    `STREAM.MSG.GET.${source.stream}`,
+    `CONSUMER.CREATE.${source.stream}`,
+    `STREAM.DELETE.${source.stream}`
+  ])
+    await assert.rejects(ask(refused), /Permissions Violation/i, refused);
+  await monitor.close();
   assert.equal((await guarded.read(source.stream)).length, 3);
 });

@@ -1,24 +1,30 @@
 import { readFileSync } from 'node:fs';
 import { appendFile, mkdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import Type, { type Static } from 'typebox';
 import type { Logger } from '../../log.ts';
+import { shapeOf } from '../../wire/data/shape.ts';
+import { OrNull } from '../../wire/or-null.ts';
 
+const TextOrNull = OrNull(Type.String());
 /** One operation that changed something, or was refused. */
-interface AuditEntry {
-  /** ISO 8601. */
-  readonly at: string;
-  /** Address of the caller. */
-  readonly from: string;
+export const AuditEntrySchema = Type.Object({
+  at: Type.String({ description: 'ISO 8601' }),
+  from: Type.String({ description: 'address of the caller' }),
   /** Its path without parameters, or its method: `POST /debug/actors/:dbType/:chain/:network/kill`, `updateconfig`. */
-  readonly operation: string;
+  operation: Type.String(),
   /** The object of the operation, such as `indexer/litecoin/regtest`; null where there is none. */
-  readonly target: string | null;
+  target: TextOrNull,
   /** The operator's words; null where none were given. */
-  readonly reason: string | null;
-  /** `done`, or the code or status of the refusal. */
-  readonly outcome: string;
-}
+  reason: TextOrNull,
+  outcome: Type.String({ description: 'done, or the status of the refusal' })
+});
+type AuditEntry = Static<typeof AuditEntrySchema>;
 
+const isEntry = shapeOf(AuditEntrySchema);
+
+/** Most letters of a target. */
+const MOST_LETTERS = 200;
 /** Most entries that are told. */
 const ENTRIES_KEPT = 1_000;
 /** Bytes from which a new file is begun; the one before is kept, older ones are not. */
@@ -34,6 +40,8 @@ export class AuditLog {
   readonly #log: Pick<Logger, 'warn'>;
   readonly #entries: AuditEntry[];
   #writing: Promise<void> = Promise.resolve();
+  /** The file may end in the middle of a line: a crash, or a full disk, cut it. */
+  #isCut = true;
 
   constructor(directory: string | null, log: Pick<Logger, 'warn'>) {
     this.#directory = directory;
@@ -46,15 +54,21 @@ export class AuditLog {
     return this.#entries.toReversed();
   }
 
-  /** Adds an entry. It is durable when `written` is fulfilled. */
-  add(entry: AuditEntry): void {
+  /** Adds an entry, of a long target its beginning. It is durable when `written` is fulfilled. */
+  add(given: AuditEntry): void {
+    const entry = { ...given, target: given.target?.slice(0, MOST_LETTERS) ?? null };
     this.#entries.push(entry);
     if (this.#entries.length > ENTRIES_KEPT) this.#entries.shift();
     this.#log.warn({ audit: entry }, `audit: ${entry.operation} ${entry.target ?? ''}: ${entry.outcome}`);
     if (this.#directory === null) return;
     const directory = this.#directory;
     this.#writing = this.#writing
-      .then(() => append(directory, entry))
+      .then(async () => {
+        const text = `${this.#isCut ? '\n' : ''}${JSON.stringify(entry)}\n`;
+        this.#isCut = true;
+        await append(directory, text);
+        this.#isCut = false;
+      })
       .catch((err: unknown) =>
         this.#log.warn({ err }, 'the audit log cannot be written: this entry is in the log only')
       );
@@ -66,7 +80,7 @@ export class AuditLog {
   }
 }
 
-async function append(directory: string, entry: AuditEntry): Promise<void> {
+async function append(directory: string, text: string): Promise<void> {
   await mkdir(directory, { recursive: true });
   const file = join(directory, FILE);
   const size = await stat(file).then(
@@ -74,10 +88,10 @@ async function append(directory: string, entry: AuditEntry): Promise<void> {
     () => 0
   );
   if (size > FILE_BYTES) await rename(file, join(directory, OLDER_FILE));
-  await appendFile(file, `${JSON.stringify(entry)}\n`, { mode: 0o600 });
+  await appendFile(file, text, { mode: 0o600, flush: true });
 }
 
-/** Returns the entries of both files, oldest first; without lines that a crash left in part. */
+/** Returns the entries of both files, oldest first; without lines that a crash left in part, or that are none. */
 function readEntries(directory: string): AuditEntry[] {
   return [OLDER_FILE, FILE].flatMap((name) => {
     const lines = textOf(join(directory, name)).split('\n');
@@ -95,7 +109,8 @@ function textOf(file: string): string {
 
 function entryOf(line: string): AuditEntry | null {
   try {
-    return JSON.parse(line) as AuditEntry;
+    const found: unknown = JSON.parse(line);
+    return isEntry.Check(found) ? found : null;
   } catch {
     return null;
   }

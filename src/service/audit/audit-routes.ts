@@ -1,9 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
-import { OrNull } from '../../wire/or-null.ts';
 import type { AddressReader } from '../callers/address.ts';
-import type { AuditLog } from './audit-log.ts';
+import { AuditEntrySchema, type AuditLog } from './audit-log.ts';
 
 /** Parts of the audit: the log, and the addresses of callers. */
 interface AuditDeps {
@@ -12,15 +11,6 @@ interface AuditDeps {
 }
 
 const MOST_LETTERS = 200;
-const TextOrNull = OrNull(Type.String());
-const EntrySchema = Type.Object({
-  at: Type.String({ description: 'ISO 8601' }),
-  from: Type.String({ description: 'address of the caller' }),
-  operation: Type.String(),
-  target: TextOrNull,
-  reason: TextOrNull,
-  outcome: Type.String({ description: 'done, or the status of the refusal' })
-});
 
 /** Parameters of operations of an operator. */
 export const ReasonSchema = Type.Object({
@@ -30,9 +20,12 @@ export const ReasonSchema = Type.Object({
 /** Refusals of callers without the key, or in haste: anybody could push all other entries out by them. */
 const OF_STRANGERS: ReadonlySet<number> = new Set([401, 403, 421, 429]);
 
-/** Notes each answer of a route that needs an operator, also a refusal of one who has the key. */
+/**
+ * Notes each answer of a route that needs an operator, also a refusal of one who has the key. It is noted when it is made: one who
+ * hangs up meanwhile never gets it.
+ */
 export function auditOperators(app: FastifyInstance, { audit, addressOf }: AuditDeps): void {
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onSend', async (request, reply) => {
     const { config, url } = request.routeOptions;
     if (!config.operator || OF_STRANGERS.has(reply.statusCode)) return;
     const target = Object.values(request.params as Record<string, string>).join('/');
@@ -40,7 +33,7 @@ export function auditOperators(app: FastifyInstance, { audit, addressOf }: Audit
       at: new Date().toISOString(),
       from: addressOf(request.raw),
       operation: `${request.method} ${url}`,
-      target: target === '' ? null : target.slice(0, MOST_LETTERS),
+      target: target === '' ? null : target,
       reason: reasonOf(request),
       outcome: reply.statusCode < 300 ? 'done' : `refused with ${reply.statusCode}`
     });
@@ -65,7 +58,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<Pick<AuditDeps, 'audit'>> = 
           summary: 'Operations that changed something: when, from where, what, why, with which outcome'
         }
       },
-      schema: { response: { 200: Type.Array(EntrySchema) } }
+      schema: { response: { 200: Type.Array(AuditEntrySchema) } }
     },
     async () => [...audit.newest]
   );

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { silentLogger } from '../../../src/log.ts';
 import { AuditLog } from '../../../src/service/audit/audit-log.ts';
 import { createFrame } from '../../../src/service/frame.ts';
@@ -29,6 +31,45 @@ test('the audit log keeps its newest entries over a restart, in two files of a b
   const again = new AuditLog(directory, silentLogger).newest;
   assert.deepEqual([again.length, again[0]!.outcome, again.at(-1)!.outcome], [1_000, '1004', '5']);
   assert.deepEqual(again, log.newest);
+});
+
+test('an entry behind a line that a crash cut is read after a restart, and lines that are no entries are left out', async (t) => {
+  const directory = directoryOf(t);
+  writeFileSync(join(directory, 'audit.jsonl'), `{}\n7\n${JSON.stringify({ ...entry, outcome: 'cut' }).slice(0, -9)}`);
+  const log = new AuditLog(directory, silentLogger);
+  for (const outcome of ['first', 'second']) log.add({ ...entry, outcome });
+  await log.written;
+  const again = new AuditLog(directory, silentLogger).newest;
+  assert.deepEqual(
+    again.map(({ outcome }) => outcome),
+    ['second', 'first']
+  );
+});
+
+test('an operation is noted whose caller has hung up before its answer', async (t) => {
+  const [asked, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const pause = () => {
+    asked.resolve();
+    return done.promise;
+  };
+  const actors = { ...NO_ACTORS, control: { ...NO_ACTORS.control, pause } };
+  const app = createFrame(definitionOf({ keys: { readers: ['reader'], operators: ['operator'] }, actors }));
+  t.after(() => app.close());
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1');
+  const head = ['POST /debug/actors/indexer/litecoin/regtest/pause HTTP/1.1', 'Host: 127.0.0.1', 'Content-Length: 0'];
+  socket.write(`${[...head, 'Authorization: Bearer operator'].join('\r\n')}\r\n\r\n`);
+  await asked.promise;
+  socket.destroy();
+  const connections = () => new Promise<number>((resolve) => app.server.getConnections((_, count) => resolve(count)));
+  while ((await connections()) > 0) await sleep(5);
+  done.resolve();
+  await sleep(20);
+  const told = await app.inject({ url: '/debug/audit', headers: { authorization: 'Bearer reader' } });
+  assert.deepEqual(
+    told.json<{ outcome: string }[]>().map(({ outcome }) => outcome),
+    ['done']
+  );
 });
 
 test('GET /debug/audit: each operation of an operator, with address, reason and outcome, also what was refused', async (t) => {

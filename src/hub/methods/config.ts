@@ -72,7 +72,7 @@ export function configMethods(
       params: Type.Object({ config: Tree(Type.Unknown()) }, { additionalProperties: false }),
       result: Success,
       write: true,
-      isAudited: true,
+      audited: ({ config }) => [...namesIn(config)].join(', '),
       errors: [...DATABASE_ERRORS, ...(set === null ? [] : OF_THE_SET)],
       async run({ config }, { aside }) {
         const edits = [...editsOf(config)];
@@ -82,4 +82,13 @@ export function configMethods(
       }
     })
   };
+}
+
+/** Yields the entries of a tree by their names, as `litecoin/mainnet/x-indexer/pass`; its values may be secrets. */
+function* namesIn(tree: object, path = ''): Generator<string> {
+  for (const [name, branch] of Object.entries(tree)) {
+    const own = `${path}${name}`;
+    if (typeof branch === 'object' && branch !== null && own.split('/').length < 4) yield* namesIn(branch, `${own}/`);
+    else yield own;
+  }
 }

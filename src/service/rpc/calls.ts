@@ -95,13 +95,14 @@ async function run(
     const data = { code: 'REQUEST_INVALID', reason, at };
     return { status: 200, reply: failure(id, 'INVALID_PARAMS', `params${at} ${reason}`, data) };
   }
+  const note = (outcome: string) => method.audited && caller.audit(call.method, method.audited(params), outcome);
   try {
     const returned = await method.run(params, caller);
-    if (method.isAudited) caller.audit(call.method, 'done');
+    note('done');
     const { status, result } = returned instanceof RpcAnswer ? returned : { status: 200, result: returned };
     return { status, reply: { jsonrpc: '2.0', result: result ?? null, id } };
   } catch (caught) {
-    if (method.isAudited) caller.audit(call.method, `refused: ${PlatformError.from(caught).code}`);
+    note(`refused: ${PlatformError.from(caught).code}`);
     tellFailure(log, call.method, caught);
     return { status: method.isProbe ? 503 : 200, reply: failureOf(id, caught, method.operational) };
   }

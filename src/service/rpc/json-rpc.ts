@@ -141,8 +141,8 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
       isLocal,
       charge,
       aside,
-      audit: (operation, outcome) =>
-        audit.add({ at: new Date().toISOString(), from: address, operation, target: null, reason: null, outcome })
+      audit: (operation, target, outcome) =>
+        audit.add({ at: new Date().toISOString(), from: address, operation, target, reason: null, outcome })
     });
     const isGone = () => request.raw.socket.destroyed;
     const inTurn: InTurn = async (work) => {

@@ -18,7 +18,7 @@ export interface RpcCaller {
   /** Counts rows that were read for it, beside the bytes and the time that every answer costs. */
   charge(cost: Cost): void;
   /** Notes the call in the audit log. */
-  readonly audit: (operation: string, outcome: string) => void;
+  readonly audit: (operation: string, target: string, outcome: string) => void;
   /** Waits for another program without the turn of its call. */
   readonly aside: Aside;
 }
@@ -35,8 +35,8 @@ export interface RpcMethod {
   readonly write: boolean;
   /** Whether the service's key is needed where it has one; default: for writes. `remote`: of callers on other machines. */
   readonly needsKey?: boolean | 'remote';
-  /** Whether the audit log keeps its calls. */
-  readonly isAudited?: boolean;
+  /** Returns the object of a call, without secrets, for the audit log; absent: that keeps none of its calls. */
+  audited?(params: unknown): string;
   /** Whether it is answered at once, whatever other calls wait for: it says how the service is. */
   readonly isProbe?: boolean;
   /** Codes of its refusals, beside those that every method has. */
@@ -52,9 +52,10 @@ export interface RpcMethod {
 
 /** A method whose `run` is typed by its schemas. */
 export function rpcMethod<R extends TSchema, P extends TObject = TObject>(
-  method: Omit<RpcMethod, 'params' | 'result' | 'run'> & {
+  method: Omit<RpcMethod, 'params' | 'result' | 'audited' | 'run'> & {
     readonly params?: P;
     readonly result: R;
+    audited?(params: Static<P>): string;
     run(params: Static<P>, caller: RpcCaller): Answer<Static<R>> | Promise<Answer<Static<R>>>;
   }
 ): RpcMethod {

@@ -5,11 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { configMethods } from '../../../src/hub/methods/config.ts';
+import type { HubDatabase } from '../../../src/hub/store/database.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { AuditLog } from '../../../src/service/audit/audit-log.ts';
 import { createFrame } from '../../../src/service/frame.ts';
 import { NO_ACTORS } from '../../../src/service/life/no-actors.ts';
-import { definitionOf } from '../../support/frame.ts';
+import { definitionOf, openRpc } from '../../support/frame.ts';
 
 function directoryOf(t: TestContext): string {
   const directory = mkdtempSync(join(tmpdir(), 'audit-'));
@@ -103,4 +105,29 @@ test('GET /debug/audit: each operation of an operator, with address, reason and 
   );
   assert.ok(entries.every(({ target }) => target === 'indexer/litecoin/regtest'));
   assert.equal((await app.inject({ url: '/debug/audit' })).statusCode, 401);
+});
+
+test('updateconfig is noted with the names that it writes, and without their values', async (t) => {
+  const database = { write: async () => undefined } as unknown as HubDatabase;
+  const methods = configMethods(database, null, { hasKey: true, readNeedsKey: undefined });
+  const app = openRpc({ methods }, { keys: { readers: ['reader'] } });
+  t.after(() => app.close());
+  const headers = { authorization: 'Bearer reader' };
+  const module = { pass: 'secret', port: '3306' };
+  for (const [network, params] of [
+    ['mainnet', module],
+    ['regtest', { odd: '1' }]
+  ] as const) {
+    const config = { litecoin: { [network]: { 'x-indexer': params } } };
+    const payload = { jsonrpc: '2.0', method: 'updateconfig', params: { config }, id: 1 };
+    await app.inject({ method: 'POST', url: '/', headers, payload });
+  }
+  const told = (await app.inject({ url: '/debug/audit', headers })).json<{ target: string; outcome: string }[]>();
+  assert.deepEqual(
+    told.map(({ target, outcome }) => [target, outcome]),
+    [
+      ['litecoin/regtest/x-indexer/odd', 'refused: REQUEST_INVALID'],
+      ['litecoin/mainnet/x-indexer/pass, litecoin/mainnet/x-indexer/port', 'done']
+    ]
+  );
 });

@@ -9,7 +9,7 @@ import type { Broadcast } from '../../wire/data/broadcast.ts';
 import { type DatabaseId, databaseKey, unknownHashes } from '../../wire/data/database.ts';
 import type { StatusMessage } from '../../wire/data/messages.ts';
 import type { DatabaseReport } from '../../wire/state/report.ts';
-import { MessageWindow, readResumeBlock, type WindowLimits } from './message-window.ts';
+import { MessageWindow, readResumeBlock, sentHeight, type WindowLimits } from './message-window.ts';
 import { Subscriber, type SubscriberView } from './subscriber.ts';
 import { ValidatorAuth } from './validator-auth.ts';
 import { type Sender, ValidatorBook } from './validators.ts';
@@ -158,12 +158,14 @@ export class FanOut {
     const topic = this.#topic(id);
     const targets = live(topic);
     const amending = targets.filter(({ amends }) => amends);
+    let tip = topic.point?.height;
     for (const message of messages) {
       const full = asBuffer(message.bytes);
       const infra = message.infraBytes ? asBuffer(message.infraBytes) : full;
       const height = sentHeight(message);
       topic.queue.push({ targets: height === undefined ? amending : targets, full, infra, height });
-      topic.window.push(message, full, infra);
+      topic.window.push(message, full, infra, tip);
+      tip = height ?? tip;
       if (this.#isTooLarge(full) || this.#isTooLarge(infra)) topic.window.clear();
     }
     if (messages.some(({ type }) => type === 'amendment') && !this.hasPlain(id)) topic.window.endPlain();
@@ -427,12 +429,6 @@ export class FanOut {
       this.#log.warn({ database: databaseKey(id), hint: caught.hint }, caught.message);
     }
   }
-}
-
-/** The last block that a subscriber has with a message; undefined for one that only those get who ask for amendments. */
-function sentHeight({ type, height }: Pick<Broadcast, 'type' | 'height'>): number | undefined {
-  if (type === 'amendment' || type === 'settled') return undefined;
-  return type === 'reorg' ? height - 1 : height;
 }
 
 function join({ validators, others }: Topic, subscriber: Subscriber): void {

@@ -33,6 +33,8 @@ export class MessageWindow {
   #messages: WindowMessage[] = [];
   #bytes = 0;
   #first = 0;
+  /** The tip before the first message; above all blocks where it is not known. */
+  #base = Number.POSITIVE_INFINITY;
   /** Subscribers without amendments cannot resume below this position: no block repeats what those before it brought. */
   #plainFirst = 0;
 
@@ -45,7 +47,9 @@ export class MessageWindow {
     return this.#first + this.#messages.length;
   }
 
-  push({ type, height, names }: Broadcast, full: Buffer, infra: Buffer): void {
+  /** @param tip the block before it */
+  push({ type, height, names }: Broadcast, full: Buffer, infra: Buffer, tip = Number.POSITIVE_INFINITY): void {
+    if (this.#messages.length === 0) this.#base = type === 'block' ? height - 1 : tip;
     const hash = names ? blockText(names.hashes) : null;
     this.#messages.push({ type, height, hash, full, infra });
     this.#bytes += sizeOf(full, infra);
@@ -54,6 +58,7 @@ export class MessageWindow {
     for (; this.#messages.length - gone > messages || this.#bytes > bytes; gone++) {
       const oldest = this.#messages[gone]!;
       this.#bytes -= sizeOf(oldest.full, oldest.infra);
+      this.#base = sentHeight(oldest) ?? this.#base;
     }
     this.#messages.splice(0, gone);
     this.#first += gone;
@@ -77,14 +82,16 @@ export class MessageWindow {
   }
 
   /**
-   * Returns the position behind the message of a block; null when it is not here. A block that came twice, with a reorg between, is
-   * found where it came first: a subscriber that has not seen the reorg gets it.
+   * Returns the position of what a subscriber lacks that stands at a block; null when that is not known here. A block that came twice,
+   * with a reorg between, is found where it came first: a subscriber that has not seen the reorg gets it. Where the first one is not
+   * here any more, it gets the reorg in any case: rows differ also between blocks of one hash.
    */
   behind({ height, hash }: ResumeBlock, isPlain: boolean): number | null {
     const found = this.#messages.findIndex(
       (message) => message.type === 'block' && message.height === height && message.hash === hash
     );
-    const position = this.#first + found + 1;
+    const reorg = this.#messages.findIndex((message) => message.type === 'reorg' && message.height <= height);
+    const position = this.#first + (this.#base >= height && reorg >= 0 ? Math.min(reorg, found + 1) : found + 1);
     return found < 0 || (isPlain && position < this.#plainFirst) ? null : position;
   }
 
@@ -93,6 +100,12 @@ export class MessageWindow {
     const last = this.#messages.findLastIndex(({ type }) => type === 'block' || type === 'reorg');
     return this.#messages.slice(last + 1);
   }
+}
+
+/** The last block that a subscriber has with a message; undefined for one that only those get who ask for amendments. */
+export function sentHeight({ type, height }: Pick<Broadcast, 'type' | 'height'>): number | undefined {
+  if (type === 'amendment' || type === 'settled') return undefined;
+  return type === 'reorg' ? height - 1 : height;
 }
 
 /** Reads `<height>:<hash>`. */

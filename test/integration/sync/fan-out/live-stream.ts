@@ -344,6 +344,15 @@ export function testLiveStream(openHouse: (options?: HouseOptions) => Promise<Fe
       assert.deepEqual(words(stands), ['status', 'status']);
     });
 
+    test('a reorg is among it also where the block that it replaced is of the same hash and not here any more', async () => {
+      const house = await openHouse();
+      const place = await listen(house);
+      await house.send([word('reorg', BASE_HEIGHT), block(7), block(8)]);
+      const before = await subscribe(place, behind(7));
+      await until(() => before.heard.length === 5, 'all');
+      assert.deepEqual(words(before), ['status', 'reorg 7', 'block 7', 'block 8', 'status']);
+    });
+
     test('a slow reader gets more than its buffer holds, and then what comes', async () => {
       const house = await openHouse({ config: { WS_BACKPRESSURE_MAX_BYTES: 4_000_000 } });
       const place = await listen(house);

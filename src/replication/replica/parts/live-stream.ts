@@ -114,8 +114,9 @@ export class LiveStream {
   async #open(): Promise<Subscription> {
     const { client } = this.#options.sources;
     const after = this.mayResume ? this.#resumeBlock : undefined;
+    // A source that refuses the place is not asked for it again, nor one after another, whose rows the replica may have taken.
+    this.#liveWith = null;
     if (after) {
-      this.#liveWith = null; // a source that refuses the place is not asked for it again
       const resumed = await Subscription.open(client, after);
       await resumed.learned(new AbortController().signal); // it waits for a moment only
       if (resumed.isResumed || resumed.hasBegun) return resumed;

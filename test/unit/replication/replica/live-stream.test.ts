@@ -32,10 +32,11 @@ async function open(answer: (path: string) => 'resumed' | 'plain' | 'refused', s
   });
   const client = new SourceClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, undefined, ID);
   const store = { knownState: state as unknown as ReplicaState, toldFork: null, isTorn: false, contradicted: false };
+  const sources = { client };
   const options = {
     data: { validator: null },
     log: silentLogger,
-    sources: { client },
+    sources,
     store,
     changed: () => undefined
   };
@@ -45,7 +46,7 @@ async function open(answer: (path: string) => 'resumed' | 'plain' | 'refused', s
     server.close();
     await client.close();
   };
-  return { stream, asked, end };
+  return { stream, sources, asked, end };
 }
 
 const AFTER = '&after=7:a7::l7';
@@ -61,6 +62,20 @@ test('behind the block of a replica that was live with this source: once, and wh
   assert.deepEqual([stream.takeResumed(), stream.takeResumed(), stream.mayResume], [true, false, false]);
   assert.deepEqual(asked, ['', AFTER]);
   await end();
+});
+
+test('not behind a block that may have come from another source since', async () => {
+  const [one, other] = [await open(() => 'plain'), await open(() => 'plain')];
+  const { stream, sources, asked, end } = one;
+  const { client } = sources;
+  stream.noteLive();
+  sources.client = other.sources.client;
+  await stream.subscription();
+  stream.drop();
+  sources.client = client;
+  await stream.subscription();
+  assert.deepEqual([asked, other.asked], [[''], ['']]);
+  await Promise.all([end(), other.end()]);
 });
 
 for (const how of ['refused', 'plain'] as const) {

@@ -63,11 +63,10 @@ export class DatabasePublisher {
   readonly #log: Logger;
   readonly #stopping = new AbortController();
   readonly #changes = new EventTarget();
-  readonly #opening: Promise<Spool>;
   readonly #running: Promise<void>;
   #spool: Spool | undefined;
   #lease: Lease | undefined;
-  #spooling: Promise<unknown>;
+  #spooling: Promise<unknown> = Promise.resolve();
   #point: ResumePoint | undefined;
   /** Position of this process's last `break`: what follows it is of this process alone. */
   #breakAt: number | undefined;
@@ -75,15 +74,12 @@ export class DatabasePublisher {
   #hasBegun = false;
   #state: PublisherView['state'] = 'away';
   #reason: string | null = 'nothing was published yet';
+  /** Why what was broadcast last is not in the spool; null: it is. */
+  #fault: string | null = null;
 
   constructor(options: PublisherOptions) {
     this.#options = options;
     this.#log = options.log.child({ database: databaseKey(options.id), stream: streamName(options.id) });
-    this.#opening = Spool.open(join(options.directory, databaseKey(options.id).replaceAll('/', '.')));
-    this.#spooling = this.#opening.then((spool) => {
-      this.#spool = spool;
-    });
-    this.#spooling.catch(() => undefined); // reported where it is used
     this.#running = this.#run();
   }
 
@@ -94,23 +90,24 @@ export class DatabasePublisher {
   get view(): PublisherView {
     const { records = 0, bytes = 0 } = this.#spool?.waiting ?? {};
     const reason = this.#state === 'away' ? (this.#options.link.reason ?? this.#reason) : this.#reason;
-    return { state: this.#state, reason, waiting: records, waitingBytes: bytes };
+    return { state: this.#state, reason: this.#fault ?? reason, waiting: records, waitingBytes: bytes };
   }
 
   /**
    * Takes what was broadcast between two resume points; none: the point alone changed. Calls are served in order. Nothing is thrown: what
    * could not be kept is told by a `break`.
    */
-  accept(messages: readonly Broadcast[], before: ResumePoint | null, after: ResumePoint): Promise<void> {
-    return this.#change(async (spool) => {
-      this.#point = after;
-      try {
+  async accept(messages: readonly Broadcast[], before: ResumePoint | null, after: ResumePoint): Promise<void> {
+    try {
+      await this.#change(async (spool) => {
+        this.#point = after;
         await this.#append(spool, messages, before ?? after, after);
-      } catch (caught) {
-        this.#reason = `the spool cannot be written: ${textOf(caught)}`;
-        this.#log.error({ err: caught }, this.#reason);
-      }
-    });
+      });
+      this.#fault = null;
+    } catch (caught) {
+      this.#fault = `the spool cannot be written: ${textOf(caught)}`;
+      this.#log.error({ err: caught }, this.#fault);
+    }
   }
 
   /** Lets another server write the stream from now on. */
@@ -150,9 +147,15 @@ export class DatabasePublisher {
     this.#breakAt = spool.first;
   }
 
-  /** Changes of the spool follow each other. */
+  /** Changes of the spool follow each other, from its opening on. */
   #change(work: (spool: Spool) => Promise<void>): Promise<void> {
-    const done = this.#spooling.then(async () => work(await this.#opening)).finally(() => this.#wake());
+    const { directory, id } = this.#options;
+    const done = this.#spooling
+      .then(async () => {
+        this.#spool ??= await Spool.open(join(directory, databaseKey(id).replaceAll('/', '.')));
+        await work(this.#spool);
+      })
+      .finally(() => this.#wake());
     this.#spooling = done.catch(() => undefined);
     return done;
   }
@@ -166,8 +169,8 @@ export class DatabasePublisher {
     let pauseMs = FIRST_PAUSE_MS;
     while (!signal.aborted) {
       try {
-        const spool = await this.#opening;
-        while (!this.#point) await once(this.#changes, 'change', { signal });
+        while (!this.#point || !this.#spool) await once(this.#changes, 'change', { signal });
+        const spool = this.#spool;
         const nats = await this.#options.link.connected(signal);
         const stream = await DatabaseStream.open(nats, this.#options.id, this.#options.limits);
         this.#lease ??= this.#openLease(spool.publisher);

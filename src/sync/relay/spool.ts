@@ -33,12 +33,15 @@ export class Spool {
   readonly publisher: string;
   readonly #directory: string;
   #segments: Segment[];
+  #next: number;
   #acknowledged = 0;
 
   private constructor(directory: string, publisher: string, segments: Segment[]) {
     this.#directory = directory;
     this.publisher = publisher;
     this.#segments = segments;
+    const last = segments.at(-1);
+    this.#next = last ? endOf(last) : 1;
   }
 
   /** Reads what an earlier process left; a record that was not written whole is cut off, with those behind it. */
@@ -64,13 +67,12 @@ export class Spool {
 
   /** Position of the oldest record that is there; equal to `next` when none is. */
   get first(): number {
-    return this.#segments[0]?.first ?? 1;
+    return this.#segments[0]?.first ?? this.#next;
   }
 
   /** Position of the next record that is appended. */
   get next(): number {
-    const last = this.#segments.at(-1);
-    return last ? endOf(last) : 1;
+    return this.#next;
   }
 
   /** The last record; undefined when there is none. */
@@ -129,18 +131,15 @@ export class Spool {
     segment.entries.push(...entries);
     segment.sizeBytes = end;
     if (segment !== before) this.#segments.push(segment);
+    this.#next = endOf(segment);
   }
 
-  /** Drops every record and begins with this one, under the next position. */
+  /** Drops every record and begins with this one, under the next position, which a file keeps at every moment. */
   async restart(record: RelayRecord): Promise<void> {
-    const { next } = this;
+    const begun = await create(this.#directory, this.next);
     const dropped = this.#segments;
-    this.#segments = [];
-    try {
-      await Promise.all(dropped.map(remove));
-    } finally {
-      this.#segments = [await create(this.#directory, next)];
-    }
+    this.#segments = [begun];
+    await Promise.all(dropped.map((each) => (each.path === begun.path ? each.file.close() : remove(each))));
     await this.append([record]);
   }
 

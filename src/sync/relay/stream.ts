@@ -10,6 +10,8 @@ const PUBLISH_TIMEOUT_MS = 5_000;
 const NANOS = 1_000_000;
 /** Messages behind a block that are looked at. */
 const MAX_TAIL = 64;
+/** Messages of nobody at the end of a stream, behind which its last publisher is looked for. */
+const MOST_OF_NOBODY = 1_000;
 /** Window in which the server drops a message that it has, in milliseconds. */
 const DUPLICATES_MS = 120_000;
 
@@ -20,9 +22,10 @@ export interface StreamLimits {
   readonly maxBytes: number;
 }
 
-/** The last message of a stream. */
+/** The end of a stream. */
 interface LastMessage {
   readonly sequence: number;
+  /** Publisher of the last message that has one, and its position; empty and 0 where none has. */
   readonly publisher: string;
   readonly position: number;
 }
@@ -85,16 +88,20 @@ export class DatabaseStream {
     return new DatabaseStream(nats, id, bodies);
   }
 
-  /** Null when the stream holds none. */
+  /** Null when the stream holds none. Whoever may read can have NATS copy messages of other streams there: they name no publisher. */
   async last(): Promise<LastMessage | null> {
-    const found = await this.#nats.streams.streams.getMessage(this.#name, { last_by_subj: this.#subject });
-    if (!found) return null;
-    const publisher = found.header.get('Platform-Publisher');
-    return { sequence: found.seq, publisher, position: Number(found.header.get('Platform-Position')) };
+    const { streams } = this.#nats.streams;
+    const last = await streams.getMessage(this.#name, { last_by_subj: this.#subject });
+    if (!last) return null;
+    let found: typeof last | null = last;
+    for (let left = MOST_OF_NOBODY; left > 0 && found && !found.header.has('Platform-Publisher'); left--)
+      found = found.seq > 1 ? await streams.getMessage(this.#name, { seq: found.seq - 1 }) : null;
+    const told = (name: string) => found?.header.get(`Platform-${name}`) ?? '';
+    return { sequence: last.seq, publisher: told('Publisher'), position: Number(told('Position')) };
   }
 
   /**
-   * The last block and the messages behind it, oldest first, without points.
+   * The last block and the messages behind it, oldest first, without points and those of nobody.
    *
    * @returns null when the stream does not end like that: it holds none, another branch begins, or many follow
    */
@@ -105,7 +112,7 @@ export class DatabaseStream {
       const type = message.header.get('Platform-Type');
       if (type === 'reorg' || type === 'break') return null;
       const [height, sha256] = [Number(message.header.get('Platform-Height')), message.header.get('Platform-Sha256')];
-      if (type !== 'point') found.unshift({ type, height, sha256, lastSequence: last!.seq });
+      if (type !== 'point' && type !== '') found.unshift({ type, height, sha256, lastSequence: last!.seq });
       if (type === 'block') return found;
       if (message.seq === 1) return null;
       message = await this.#nats.streams.streams.getMessage(this.#name, { seq: message.seq - 1 });

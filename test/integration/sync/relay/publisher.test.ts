@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, readdirSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { appendFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { jetstream } from '@nats-io/jetstream';
-import { connect } from '@nats-io/transport-node';
+import { connect, headers } from '@nats-io/transport-node';
 import type { DatabaseId } from '../../../../src/wire/data/database.ts';
 import { startGuardedNats } from '../../../support/sync/guarded-nats.ts';
 import { TestNats } from '../../../support/sync/nats.ts';
@@ -112,6 +113,47 @@ test('a record that was not written whole is cut off; without its spool a succes
   await source.isPublished(third);
   const blocks = [1, 2, 3, 4].map((height) => `block ${height}`);
   assert.deepEqual(await source.types(), ['break 0', ...blocks, 'break 4', 'block 5']);
+});
+
+test('a spool that cannot be written for a while: its source goes on, the reason is told, and a break follows behind all others', async () => {
+  const source = new RelaySource(nats, 'unwritable');
+  const directory = temporaryDirectory('relay');
+  const spool = join(directory, 'decoder.unwritable.regtest');
+  writeFileSync(spool, '');
+  const relay = openRelay(nats, { directory });
+  await source.keep(relay);
+  await source.block(relay);
+  assert.match(relay.view(source.id)!.reason!, /the spool cannot be written/);
+  rmSync(spool);
+  for (let height = 2; height <= 4; height++) await source.block(relay);
+  await source.isPublished(relay);
+  assert.equal(relay.view(source.id)!.reason, null);
+  renameSync(spool, `${spool}.away`);
+  await source.keep(relay, pointAt(9, 'b', 1));
+  assert.match(relay.view(source.id)!.reason!, /the spool cannot be written/);
+  renameSync(`${spool}.away`, spool);
+  await source.block(relay, 'b');
+  await source.isPublished(relay);
+  const blocks = [2, 3, 4].map((height) => `block ${height}`);
+  assert.deepEqual(await source.types(), ['break 1', ...blocks, 'break 9', 'block 10']);
+});
+
+test('a message of nobody interrupts no publisher: it goes on behind it', async () => {
+  const source = new RelaySource(nats, 'nobody');
+  const relay = openRelay(nats);
+  await source.keep(relay);
+  await source.block(relay);
+  await source.isPublished(relay);
+  const connection = await connect({ servers: nats.url });
+  const head = headers();
+  head.set('Platform-Sha256', createHash('sha256').update('').digest('hex'));
+  for (let copies = 0; copies < 3; copies++)
+    await jetstream(connection).publish('platform.v1.decoder.nobody.regtest', '', { headers: head });
+  await connection.close();
+  for (let height = 2; height <= 4; height++) await source.block(relay);
+  await source.isPublished(relay);
+  const of = (await source.types()).filter((type) => !type.startsWith('undefined'));
+  assert.deepEqual(of, ['break 0', 'block 1', 'block 2', 'block 3', 'block 4']);
 });
 
 test('one of two servers publishes; the other stands by and continues the stream without a gap or a break', async () => {

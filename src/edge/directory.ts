@@ -1,6 +1,6 @@
 import { PlatformError } from '../errors.ts';
 import type { ActorDirectory } from '../sync/app.ts';
-import type { DatabaseId } from '../wire/data/database.ts';
+import { type DatabaseId, sameBlock } from '../wire/data/database.ts';
 import type { Catalog } from '../wire/log/catalog.ts';
 import type { ActorView } from '../wire/state/actor-view.ts';
 import type { DatabaseReport } from '../wire/state/report.ts';
@@ -35,7 +35,10 @@ export class EdgeDirectory implements ActorDirectory {
   }
 
   waitsFor(id: DatabaseId): string | null {
-    return this.#feeds.of(id)?.reason ?? null;
+    const reason = this.#feeds.of(id)?.reason ?? null;
+    const silentS = this.#values.silentS(id);
+    if (reason !== null || silentS === 0) return reason;
+    return `the origin has written nothing into NATS for ${silentS} s: newer blocks may be there; see to it at the origin`;
   }
 
   lastReport(id: DatabaseId): DatabaseReport | undefined {
@@ -44,7 +47,7 @@ export class EdgeDirectory implements ActorDirectory {
     const origin = this.#values.of(id);
     const { height, blockTime, hashes, schema } = position;
     // Before the stream has said it, the origin's word counts where it is about the same block.
-    const told = origin?.height === height ? origin : undefined;
+    const told = origin?.height === height && sameBlock(origin.hashes, hashes) ? origin : undefined;
     const tip = Math.max(height, origin?.height ?? height);
     return {
       id,
@@ -53,6 +56,7 @@ export class EdgeDirectory implements ActorDirectory {
       phase: 'following',
       circuit: 'closed',
       pollErrorCount: 0,
+      databaseSilentS: Math.max(this.#values.silentS(id), origin?.databaseSilentS ?? 0),
       height,
       blockTime,
       hashes,

@@ -36,6 +36,8 @@ export class EdgeFeed {
   #reader: PositionReader;
   /** Sequence of the next message; undefined before the first. */
   #next: number | undefined;
+  /** When its stream was created: another one of its name counts anew. */
+  #created: string | undefined;
   #reason: string | null = 'nothing was read yet';
   #hasCaughtUp = false;
 
@@ -87,7 +89,8 @@ export class EdgeFeed {
       deliver_policy: 'by_start_sequence',
       opt_start_seq: this.#next!
     });
-    const messages = await consumer.consume();
+    // Without it, one that was deleted and created anew would be waited for until it has as many messages as before.
+    const messages = await consumer.consume({ abort_on_missing_resource: true });
     const stop = () => void messages.close();
     lost.addEventListener('abort', stop, { once: true });
     try {
@@ -106,16 +109,18 @@ export class EdgeFeed {
   /** Finds where to begin, or to continue. @returns the last sequence of the stream */
   async #findPlace(nats: Nats): Promise<number> {
     const { id } = this.#options;
-    const { config, state } = await nats.streams.streams.info(streamName(id));
+    const { config, state, created } = await nats.streams.streams.info(streamName(id));
     if (config.subjects.join() !== subjectOf(id))
       throw new PlatformError('STREAM_FOREIGN', {
         reason: `the stream ${streamName(id)} carries ${config.subjects.join()}, and not ${subjectOf(id)}`
       });
     const oldest = Math.max(state.first_seq, state.last_seq - PAST_MESSAGES + 1, 1);
     const next = this.#next;
-    if (next !== undefined && (next < state.first_seq || next > state.last_seq + 1)) {
+    const isOther = created !== this.#created || (next ?? 1) < state.first_seq || (next ?? 1) > state.last_seq + 1;
+    this.#created = created;
+    if (next !== undefined && isOther) {
       this.#cutOff(
-        `the stream goes from message ${state.first_seq} to ${state.last_seq}, and ${next} was to be the next`
+        `the stream of ${created} goes from message ${state.first_seq} to ${state.last_seq}, and ${next} was to be the next`
       );
       this.#next = oldest;
     }
@@ -132,6 +137,12 @@ export class EdgeFeed {
   async #take(nats: Nats, stored: StoredMessage): Promise<void> {
     const { id, fanOut } = this.#options;
     if (stored.seq > this.#next!) this.#cutOff(`the stream has no message ${this.#next} and goes on at ${stored.seq}`);
+    if (!stored.headers?.has('Platform-Type')) {
+      // No publisher wrote it: whoever may read can have NATS copy messages of other streams here.
+      this.#log.warn({ code: 'STREAM_FOREIGN' }, `message ${stored.seq} of the stream is passed over: it has no type`);
+      this.#next = stored.seq + 1;
+      return;
+    }
     const message = await readMessage(nats, id, stored);
     const isWithoutBlock =
       this.#reader.position === null && (message.type === 'amendment' || message.type === 'settled');

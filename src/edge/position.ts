@@ -54,7 +54,8 @@ export class PositionReader {
   }
 
   #next(message: StreamMessage): Position {
-    const { type, height, hash, facts, schema } = message;
+    const { type, height, hash, facts, schema, body } = message;
+    const isTold = body.length > 0;
     const before = this.#position;
     const { dbType } = this.#id;
     switch (type) {
@@ -87,14 +88,15 @@ export class PositionReader {
       case 'block': {
         const blockTime = typeof facts['block_time'] === 'number' ? facts['block_time'] : null;
         this.#keepTime(height, blockTime);
-        const isSettled = facts['settling'] !== true && facts['unsettled'] === undefined;
+        // A message without a body does not say.
+        const isSettled = isTold && facts['settling'] !== true && facts['unsettled'] === undefined;
         const settled = isSettled ? { settledHeight: height } : {};
         return {
           learned: before?.learned,
           ...(before?.settledHeight !== undefined && { settledHeight: before.settledHeight }),
           height,
           blockTime,
-          hashes: hashesOf(dbType, facts),
+          hashes: isTold ? hashesOf(dbType, facts) : hashesOfText(dbType, hash),
           text: hash,
           schema,
           amendments: 0,
@@ -102,7 +104,8 @@ export class PositionReader {
         };
       }
       case 'amendment':
-        return { ...before!, ...(height === before!.height && { amendments: Number(facts['number']) }) };
+        if (height !== before!.height) return before!;
+        return { ...before!, amendments: isTold ? Number(facts['number']) : (before!.amendments ?? 0) + 1 };
       case 'settled':
         return { ...before!, settledHeight: height };
     }

@@ -45,7 +45,7 @@ export async function startEdge(config: EdgeConfig, { service, log }: Start): Pr
     window: WINDOW
   });
   const feeds = new EdgeFeeds({ link, fanOut, log });
-  const values = new ValuesReader({ link, ids: () => feeds.ids, log });
+  const values = new ValuesReader({ link, ids: () => feeds.ids, log, onSilence: (id) => fanOut.tellStatus(id) });
   const directory = new EdgeDirectory(feeds, values);
   const origin = new Origin(config.SYNC_ORIGIN_URL, config.SYNC_ORIGIN_KEY);
   const metrics = createSyncMetrics({

@@ -107,7 +107,7 @@ export class SourceConnection {
   }
 
   /** The JSON of an answer, checked, and its headers. @throws {PlatformError} SOURCE_INVALID, SOURCE_REFUSED, SOURCE_UNREACHABLE */
-  protected async answer<T>(path: string, shape: Shape<T>, signal?: AbortSignal) {
+  async answer<T>(path: string, shape: Shape<T>, signal?: AbortSignal) {
     const response = await this.get(path, {}, signal);
     if (response.status !== 200) return this.refuse(response, path);
     let value: unknown;

@@ -75,6 +75,8 @@ export interface SyncActorControl extends ActorControl {
 interface OriginAnswers {
   /** Answers a request with the other server's answer. @throws {PlatformError} what keeps it from that */
   answer(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>;
+  /** Returns the identity that the other server signs a challenge with, where it has one. @throws {PlatformError} as `answer` */
+  identify(id: DatabaseId, challenge: string): Promise<unknown>;
 }
 
 /** Everything the front door is handed. */

@@ -6,16 +6,22 @@ import { databaseOf, databaseParams } from '../../service/schema/parameters.ts';
 import type { RouteDoc } from '../../service/schema/route-doc.ts';
 import { KeptLooks } from '../../service/turns/kept-looks.ts';
 import { type DatabaseId, databaseKey, unknownHashes } from '../../wire/data/database.ts';
+import { shapeOf } from '../../wire/data/shape.ts';
 import { remedyOf } from '../../wire/state/halts.ts';
 import type { ComparingReport, DatabaseReport, SettlingReport } from '../../wire/state/report.ts';
-import { type DatabaseStatus, SingleStatusSchema, StatusTreeSchema } from '../../wire/state/status.ts';
+import {
+  type DatabaseStatus,
+  IdentifiedSchema,
+  SingleStatusSchema,
+  StatusTreeSchema
+} from '../../wire/state/status.ts';
 import type { AppDeps } from '../http/deps.ts';
 import { IndexMaps } from '../http/index-maps.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const DOC: RouteDoc = { tag: 'State', summary: 'Where each database stands relative to its source' };
 
-type StatusDeps = Pick<AppDeps, 'config' | 'directory' | 'fanOut' | 'sourceKey'>;
+type StatusDeps = Pick<AppDeps, 'config' | 'directory' | 'fanOut' | 'sourceKey' | 'origin'>;
 
 const Query = Type.Object({
   challenge: Type.Optional(
@@ -55,7 +61,7 @@ export const statusRoutes: FastifyPluginAsyncTypebox<StatusDeps> = async (app, d
         throw new PlatformError('ACTOR_NOT_READY', { reason: 'the actor has not reported yet' });
       const ours = deps.config.SYNC_MODE === 'server' ? { index_map: indexMaps.of(id) } : {};
       const { challenge } = request.query;
-      const identity = challenge === undefined ? {} : identify(id, challenge, deps);
+      const identity = challenge === undefined ? {} : await identify(id, challenge, deps);
       const status = { ...id, ...describe(id, deps), ...ours, ...identity, last_updated: new Date().toISOString() };
       if (deps.config.SYNC_MODE !== 'server') return status;
       // Replicas rely on all else, which is of this moment.
@@ -70,7 +76,11 @@ export const statusRoutes: FastifyPluginAsyncTypebox<StatusDeps> = async (app, d
   );
 };
 
-function identify(id: DatabaseId, challenge: string, { directory, sourceKey }: StatusDeps) {
+const isIdentified = shapeOf(IdentifiedSchema);
+
+async function identify(id: DatabaseId, challenge: string, { directory, sourceKey, origin: other }: StatusDeps) {
+  const passedOn = { identity: await other?.identify(id, challenge) };
+  if (other) return isIdentified.Check(passedOn) ? passedOn : {};
   const origin = directory.lastReport(id)?.origin;
   // Which database is read is known from its first reading on.
   if (sourceKey === null || origin === undefined) return {};

@@ -24,7 +24,8 @@ export const SourceStatusSchema = Type.Object({
   index_map: IndexMap,
   identity: Type.Optional(Type.Unknown()),
   settled_height: Type.Optional(HeightOrNull),
-  amendments: Type.Optional(HeightOrNull)
+  amendments: Type.Optional(HeightOrNull),
+  database_silent_s: Type.Optional(Type.Number())
 });
 
 /** The identity in a source's status. */

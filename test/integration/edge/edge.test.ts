@@ -72,6 +72,14 @@ test('a client behind an edge has the rows of the source, through a reorg and th
     assert.deepEqual([here.status, here.text], [200, await there.text()], path);
     assert.equal(here.headers.get('x-schema-fingerprint'), there.headers.get('x-schema-fingerprint'));
   }
+  const challenge = 'ab'.repeat(32);
+  const identityAt = async (url: string) => {
+    const response = await fetch(`${url}/status/${DATABASE}?challenge=${challenge}`, { headers: HEADERS });
+    return ((await response.json()) as { identity?: object }).identity;
+  };
+  const identity = await identityAt(edge);
+  assert.ok(identity);
+  assert.deepEqual(identity, await identityAt(pair.server.url), 'an edge counts as its origin');
   await eventually(
     'the catalog is passed on',
     async () => JSON.parse((await ask('/catalog')).text).databases.length === 1

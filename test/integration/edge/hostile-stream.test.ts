@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { Kvm } from '@nats-io/kv';
 import { connect, headers } from '@nats-io/transport-node';
+import { EdgeDirectory } from '../../../src/edge/directory.ts';
 import { EdgeFeeds } from '../../../src/edge/feeds.ts';
+import { ValuesReader } from '../../../src/edge/values.ts';
 import { silentLogger } from '../../../src/log.ts';
 import type { FanOut } from '../../../src/sync/fan-out/fan-out.ts';
 import { NatsLink } from '../../../src/sync/relay/link.ts';
@@ -26,14 +29,19 @@ class Stream {
   readonly passedOn: string[] = [];
   readonly cuts: string[] = [];
   feeds: EdgeFeeds | undefined;
+  link: NatsLink | undefined;
 
   constructor(chain: string) {
     this.id = { dbType: 'decoder', chain, network: 'regtest' };
     this.name = `PLATFORM_DECODER_${chain.toUpperCase()}_REGTEST`;
   }
 
-  async open(creds = guarded.reader): Promise<void> {
+  async create(): Promise<void> {
     await streams.streams.add({ name: this.name, subjects: [`platform.v1.decoder.${this.id.chain}.regtest`] });
+  }
+
+  async open(creds = guarded.reader): Promise<void> {
+    await this.create();
     const link = new NatsLink({ urls: [guarded.nats.url], creds, token: undefined, log: silentLogger });
     const fanOut = {
       broadcast: async (id: DatabaseId, all: Parameters<FanOut['broadcast']>[1]) => {
@@ -43,23 +51,22 @@ class Stream {
       breakOff: (id: DatabaseId, why: string) => void (id.chain === this.id.chain && this.cuts.push(why))
     };
     const feeds = new EdgeFeeds({ link, fanOut: fanOut as unknown as FanOut, log: silentLogger });
-    this.feeds = feeds;
+    [this.feeds, this.link] = [feeds, link];
     atEnd(async () => {
       await feeds.close();
       await link.close();
     });
   }
 
-  /** Publishes a block. @param told header lines that are not what they should be */
-  async say(height: number, told: Readonly<Record<string, string>> = {}, of: DatabaseId = this.id): Promise<void> {
-    const body = JSON.stringify({
-      type: 'block',
-      ...of,
-      block_index: height,
-      block_time: height,
-      ...hashes(height),
-      data: {}
-    });
+  /** Publishes a block. @param told header lines that are not what they should be @param text absent: the block's */
+  async say(
+    height: number,
+    told: Readonly<Record<string, string>> = {},
+    of: DatabaseId = this.id,
+    text?: string
+  ): Promise<void> {
+    const message = { type: 'block', ...of, block_index: height, block_time: height, ...hashes(height), data: {} };
+    const body = text ?? JSON.stringify(message);
     const head = headers();
     const facts = {
       Type: 'block',
@@ -97,6 +104,23 @@ test('STREAM_FOREIGN: a message of another database is not passed on, nor what f
   await stream.say(3);
   await stream.hasReason(/message 2 in the stream of decoder\/foreign\/regtest is of decoder\/other\/regtest/);
   await stream.isPassedOn(1);
+});
+
+test('a message that names no type is passed over: a reader can have NATS copy those of other streams there', async () => {
+  const stream = new Stream('copied');
+  await stream.open();
+  await stream.say(1);
+  const bucket = await new Kvm(messages).create('PLATFORM');
+  await bucket.put('copied', 'thing');
+  const reader = await connect({ servers: guarded.nats.url, authenticator: guarded.asReader });
+  atEnd(() => reader.close());
+  const delivery = { deliver_subject: 'platform.v1.decoder.copied.regtest', filter_subject: '$KV.PLATFORM.copied' };
+  const config = { ...delivery, deliver_policy: 'all', ack_policy: 'none' };
+  await reader.request('$JS.API.CONSUMER.CREATE.KV_PLATFORM', JSON.stringify({ stream_name: 'KV_PLATFORM', config }));
+  await eventually('it is there', async () => (await streams.streams.info(stream.name)).state.messages === 2);
+  await stream.say(2);
+  await stream.isPassedOn(1, 2);
+  assert.deepEqual(stream.cuts, []);
 });
 
 test('STREAM_BODY_DIFFERS: a body with another hash, or none where one is named, is not passed on', async () => {
@@ -141,4 +165,56 @@ test('STREAM_WRITABLE: credentials that may write the stream pass nothing on', a
   await stream.isPassedOn();
   const info = await streams.streams.info(stream.name);
   assert.equal(info.state.messages, 1, 'and nothing was written to find that out');
+});
+
+test('a stream that is deleted and created anew while its edge listens is another one, from its first message on', async () => {
+  const stream = new Stream('anew');
+  await stream.open();
+  for (const height of [1, 2, 3]) await stream.say(height);
+  await stream.isPassedOn(1, 2, 3);
+  await streams.streams.delete(stream.name);
+  await stream.create();
+  await stream.say(4);
+  await stream.isPassedOn(1, 2, 3, 4);
+  assert.equal(stream.cuts.length, 1);
+});
+
+test('an edge on its origin: nothing of another block, how long it is silent, and the hashes of a block that is too long', async () => {
+  const stream = new Stream('values');
+  await stream.open();
+  const [{ id }, { feeds, link }] = [stream, stream];
+  const bucket = await new Kvm(messages).create('PLATFORM');
+  const tell = (hash: string, silent = 0) => {
+    const settled = { settled_height: 1, amendments: 0, database_silent_s: silent };
+    const status = JSON.stringify({ block_height: 1, block_hash: hash, ...settled });
+    return bucket.put('decoder.values.regtest.status', status);
+  };
+  const flips: DatabaseId[] = [];
+  const values = new ValuesReader({
+    link: link!,
+    ids: () => [id],
+    log: silentLogger,
+    silentMs: 4_000,
+    onSilence: (of) => flips.push(of)
+  });
+  atEnd(() => values.close());
+  const directory = new EdgeDirectory(feeds!, values);
+  await stream.say(1, {}, id, JSON.stringify({ type: 'block', ...id, block_index: 1, ...hashes(1), settling: true }));
+  await stream.isPassedOn(1);
+  await tell('another');
+  await eventually('the origin is heard', async () => values.of(id) !== undefined);
+  assert.equal(directory.lastReport(id)?.settledHeight, null);
+  await tell('b1', 7);
+  await eventually('its MariaDB is silent', async () => directory.lastReport(id)?.databaseSilentS === 7);
+  assert.deepEqual([directory.lastReport(id)?.settledHeight, directory.isUp(id), flips.length], [1, true, 1]);
+  await eventually('it is silent', async () => !directory.isUp(id));
+  assert.match(directory.waitsFor(id)!, /the origin has written nothing into NATS for \d+ s/);
+  await tell('b1');
+  await eventually('it is heard again', async () => directory.isUp(id) && flips.length === 2);
+  assert.equal(directory.lastReport(id)?.databaseSilentS, 0);
+
+  await stream.say(2, {}, id, '');
+  await eventually('the block without bytes is passed on', async () => directory.lastReport(id)?.height === 2);
+  const { hashes: told, settledHeight } = directory.lastReport(id)!;
+  assert.deepEqual([told, settledHeight], [hashes(2), null]);
 });

@@ -25,8 +25,6 @@ const ANSWERS = 5_000;
 const CONNECTIONS = 64;
 const DELTAS = 1_000;
 const SUBSCRIBERS = 1_000;
-/** Subscriptions that a hub takes from one address. */
-const PER_ADDRESS = 100;
 const PRICES = 100;
 const PINGS = 2_000;
 const STARTS = 25;
@@ -106,8 +104,7 @@ async function rows(): Promise<Figure[]> {
   const { port, end } = await openBench();
   const crowd = new Helper<SubscribersAsk>('subscribers.ts');
   const url = `ws://127.0.0.1:${port}/hub-db/subscribe`;
-  for (let at = 0; at < SUBSCRIBERS / PER_ADDRESS; at++)
-    await crowd.ask({ type: 'connect', url, key: 'none', count: PER_ADDRESS, from: `127.0.0.${at + 2}` });
+  await crowd.ask({ type: 'connect', url, key: 'none', count: SUBSCRIBERS });
   const price = {
     source_chain: 'LTC',
     source_address: 'ltc1qaddress',

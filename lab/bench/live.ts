@@ -19,7 +19,6 @@ import type { IngressAsk, Sent } from './support/processes/ingress.ts';
 import type { SubscribersAsk } from './support/processes/subscribers.ts';
 
 const SUBSCRIBERS = 1_000;
-const ADDRESSES = 20;
 const MANY = 5_000;
 const STALLED = 200;
 const BLOCKS = 100;
@@ -126,15 +125,7 @@ async function commitToReceipt(pollMs: number, source: Growing, isFresh = false)
   }
   const crowd = new Helper<SubscribersAsk>('subscribers.ts');
   const url = `${pair.server.url.replace('http', 'ws')}/subscribe/${source.dbType}/litecoin/regtest`;
-  // A thousand that come at once from one address would have to wait for each other.
-  for (let address = 1; address <= ADDRESSES; address++)
-    await crowd.ask({
-      type: 'connect',
-      url,
-      key: PAIR_KEY,
-      count: SUBSCRIBERS / ADDRESSES,
-      from: `127.0.1.${address}`
-    });
+  await crowd.ask({ type: 'connect', url, key: PAIR_KEY, count: SUBSCRIBERS });
   await writeBlocks(source, 10); // warm-up
   await sleep(1_000);
   await crowd.ask({ type: 'collect' });

@@ -51,25 +51,46 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'chaos',
     'digest-crowd',
     'hostile-floods',
+    'hostile-readers',
     'hostile-requests',
     'hostile-since',
     'hostile-stream',
     'mariadb-restart',
+    'replica-backlog',
     'replica-bootstrap',
     'replica-kill',
     'replica-statements',
     'start-of-many'
   ],
   'test/foreign': ['explorer', 'index-check', 'websocket'],
-  'test/integration/actors/replica': ['checkpoints', 'digest-quorum', 'service', 'source-quorum'],
-  'test/integration/actors/source': ['broadcast', 'continuity', 'digest', 'faults', 'resume', 'roots', 'transparency'],
+  'test/integration/actors/replica': ['checkpoints', 'digest-quorum', 'roots', 'service', 'source-quorum'],
+  'test/integration/actors/source': [
+    'broadcast',
+    'continuity',
+    'digest',
+    'faults',
+    'hidden-tables',
+    'resume',
+    'roots',
+    'transparency'
+  ],
   'test/integration/chain': ['node-behind', 'node-fit', 'rows-refused'],
   'test/integration/cli': ['hub-settings', 'telemetry'],
   'test/integration/decoder': ['forged-reveals', 'open-signatures', 'raw-blocks', 'replica', 'service'],
   'test/integration/encoder': ['bitcoin', 'tracked'],
   'test/integration/explorer': ['heavy-questions', 'openapi', 'other-network', 'service'],
   'test/integration': ['grants'],
-  'test/integration/hub': ['faults', 'federation-hubs', 'memory', 'oracle', 'probe', 'pushes', 'stream', 'telemetry'],
+  'test/integration/hub': [
+    'faults',
+    'federation-hubs',
+    'memory',
+    'oracle',
+    'probe',
+    'pushes',
+    'retention',
+    'stream',
+    'telemetry'
+  ],
   'test/integration/indexer': [
     'column-limits',
     'large-rollback',
@@ -86,8 +107,14 @@ const REST: Readonly<Record<string, readonly string[]>> = {
   'test/integration/sync/relay': ['service'],
   'test/integration/sync/routes': ['snapshot-builds'],
   'test/integration/tracker': ['extension-block', 'halt', 'quiescence'],
-  'test/property': ['longest-rows'],
-  'test/unit/indexer': ['reference']
+  'test/property': ['longest-rows', 'longest-values'],
+  'test/unit/indexer': ['reference'],
+  'test/integration/devnet': ['tables-in-use-ledger'],
+  'test/integration/miner': ['faults'],
+  'test/integration/replication/replica': ['digest-compare'],
+  'test/integration/verify': ['differences'],
+  'test/model': ['two-places'],
+  'test/simulation': ['many-steps']
 };
 
 /** Part of the tests that a run is of. */

@@ -6,6 +6,8 @@ import { type Program, payTo, readProgram } from './pay-scripts.ts';
 const base58check = createBase58check((bytes: Uint8Array) => hash('sha256', bytes, 'buffer'));
 
 const MAX_ADDRESS = 90;
+/** Characters of 25 bytes in base58: version, hash and checksum. */
+const MAX_BASE58 = 35;
 const HASH_BYTES = 20;
 
 /**
@@ -44,6 +46,7 @@ export function scriptOf(text: string, versions: AddressVersions): Buffer | unde
 }
 
 function base58Program(text: string, { p2pkh, p2shAccepted }: AddressVersions): Program | undefined {
+  if (text.length > MAX_BASE58) return undefined; // a segwit address: a failure to decode costs as much as a success
   let bytes: Uint8Array;
   try {
     bytes = base58check.decode(text);

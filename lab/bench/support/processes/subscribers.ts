@@ -3,6 +3,8 @@ import { WebSocket } from 'ws';
 
 /** Connections that are opened at once. */
 const CROWD = 100;
+/** Connections of one address: a thousand that come at once from one would have to wait for each other. */
+const OF_AN_ADDRESS = 50;
 /** A block's height, or the number of the action of a hub's price. */
 const HEIGHT = /"(?:block|action)_index":(\d+)/;
 const HEAD_BYTES = 600;
@@ -13,8 +15,6 @@ export type SubscribersAsk =
       readonly url: string;
       readonly key: string;
       readonly count: number;
-      /** Address of this machine to connect from; default: 127.0.0.1. */
-      readonly from?: string;
     }
   /** Others that read nothing, and their end. */
   | { readonly type: 'stall'; readonly url: string; readonly key: string; readonly count: number }
@@ -29,13 +29,13 @@ class Crowd {
   readonly #heard: number[] = [];
   #stalled: WebSocket[] = [];
 
-  async connect({ url, key, count, from }: SubscribersAsk & { type: 'connect' }): Promise<void> {
+  async connect({ url, key, count }: SubscribersAsk & { type: 'connect' }): Promise<void> {
     const prepare = (socket: WebSocket) =>
       socket.on('message', (data: Buffer) => {
         const height = HEIGHT.exec(data.toString('latin1', 0, HEAD_BYTES))?.[1];
         if (height !== undefined) this.#heard.push(Number(height), now());
       });
-    await open(url, key, count, prepare, from);
+    await open(url, key, count, prepare);
   }
 
   /** They read nothing from the start, so that the kernel gives them no more room than it has to. */
@@ -52,14 +52,15 @@ class Crowd {
   }
 }
 
-async function open(url: string, key: string, count: number, prepare: (socket: WebSocket) => void, from = '127.0.0.1') {
+async function open(url: string, key: string, count: number, prepare: (socket: WebSocket) => void) {
   const sockets: WebSocket[] = [];
   while (sockets.length < count) {
-    const opening = Array.from({ length: Math.min(CROWD, count - sockets.length) }, () => {
+    const opening = Array.from({ length: Math.min(CROWD, count - sockets.length) }, (_, index) => {
+      const address = Math.floor((sockets.length + index) / OF_AN_ADDRESS);
       const socket = new WebSocket(url, {
         headers: { authorization: `Bearer ${key}` },
         perMessageDeflate: false,
-        localAddress: from
+        localAddress: `127.0.1.${1 + address}`
       });
       prepare(socket);
       return socket;

@@ -61,6 +61,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   [COMPOSITIONS]: ['node:', BELOW],
   'src/discovery/': ['src/hub/', 'src/config/', 'src/coin/', 'src/log.ts', 'src/errors.ts'],
   'src/telemetry/': ['node:', 'typebox', 'src/coin/', 'src/config/', ...BASICS],
+  'src/capacity/': [],
   // It shares no code with the replication on purpose.
   'src/verify/': ['mysql2/promise', 'src/errors.ts'],
   'src/edge/': ['node:', 'type fastify', BELOW],

@@ -15,6 +15,7 @@ const MODULES: Readonly<Record<string, () => Promise<object>>> = {
   doctor: () => import('./doctor.ts'),
   config: () => import('./config.ts'),
   replay: () => import('./replay.ts'),
+  capacity: () => import('./capacity.ts'),
   telemetry: () => import('./telemetry.ts'),
   devnet: () => import('./devnet.ts'),
   completions: () => import('./completions.ts'),

@@ -23,8 +23,9 @@ interface RelayProcess {
   isAnswered(beginning: string): Promise<void>;
 }
 
-export function startRelayProcess(url: string, chain: string): RelayProcess {
-  const child = fork(PROGRAM, [url, chain]);
+/** @param creds file with the seed of its nkey; absent: it has none */
+export function startRelayProcess(url: string, chain: string, creds?: string): RelayProcess {
+  const child = fork(PROGRAM, [url, chain, ...(creds === undefined ? [] : [creds])]);
   atEnd(async () => void child.kill('SIGKILL'));
   let ordered = 0;
   const order = (branch: string, blocks: number) => {

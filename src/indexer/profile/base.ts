@@ -2,8 +2,13 @@ import type { ChainNetwork } from '../../coin/chains.ts';
 import { activationHeight, type Profile } from '../../coin/profile.ts';
 import type { DatabaseBase } from '../../db/base.ts';
 
-/** Version of the rules of this release. A higher one means that an activation height was added: see `activations`. */
-const RULES_VERSION = 1;
+/**
+ * Version of the rules and of what a database keeps for them. No release of a lower version opens the database.
+ *
+ * From 2 on, rows of `deciding_actions` and `list_counts` tell the members and sizes of lists. A release that does not
+ * write them would leave them wrong.
+ */
+const RULES_VERSION = 2;
 
 /** Parts of a profile that the ledger does not depend on, or that the rest of this file reads. */
 const APART: ReadonlySet<string> = new Set([

@@ -471,6 +471,32 @@ test('an AIRDROP to many lists reads no long one for which the block has no look
   assert.equal(loaded.get('list'), 5, 'four long ones, and the short one');
 });
 
+test('an AIRDROP to a list longer than it may be about is refused before a member is read', async () => {
+  const limits = { ...DEFAULT_LIMITS };
+  const rules: Rules = { ...RULES, limitsAt: () => limits };
+  const ledger = new MemoryLedger(100, rules);
+  ledger.give('TOKA', 0, 'A', { A: '1000' });
+  ledger.run(blockOf(ledger, [`LIST|0|2||${repeat(FEW, (at) => `H${at}`).join('|')}`, 'LIST|0|1||TOKA']));
+  const list = ledger.lastAction - 1;
+  for (const [parts, left, status, lists] of [
+    [FEW, FEW, 'valid', 1],
+    [FEW - 1, FEW, 'invalid: RECIPIENTS (limit)', 0],
+    [0, FEW, 'invalid: RECIPIENTS (limit)', 0]
+  ] as const) {
+    Object.assign(limits, { parts, blockUnits: left });
+    const loaded = new Map<Kind, number>();
+    await loadsOf(ledger, blockOf(ledger, [`AIRDROP|0|TOKA|1|${list}`]), loaded, rules);
+    assert.deepEqual([statusOf(ledger, 'airdrops'), loaded.get('list') ?? 0], [status, lists]);
+  }
+  // Lists of the token may leave few enough of them.
+  Object.assign(limits, DEFAULT_LIMITS);
+  ledger.run(blockOf(ledger, ['LIST|0|2||A|H1']));
+  ledger.run(blockOf(ledger, [`ISSUE|5|TOKA|${ledger.lastAction}`]));
+  Object.assign(limits, { parts: 2 });
+  await loadsOf(ledger, blockOf(ledger, [`AIRDROP|0|TOKA|1|${list}`]), new Map(), rules);
+  assert.equal(statusOf(ledger, 'airdrops'), 'valid');
+});
+
 /** Tokens and holders of each, in the ledger that `heldByMany` makes. */
 const [TOKENS, HOLDERS] = [8, 150];
 

@@ -120,6 +120,17 @@ function lookedAt(leg: Leg, step: Step): readonly string[] {
 }
 
 /**
+ * Returns the length of a list that is longer than an action may be about; null for any other. No member is read: one
+ * without a known size counts as short.
+ */
+function excessOf({ amount, head, listIndex }: Leg, step: Step): number | null {
+  const most = step.limits.parts;
+  if ((head!.size ?? 0) <= most || amount === 0n) return null;
+  const { size } = step.ledger.listCount(step.ledger.listRoot(listIndex!)!);
+  return size > most ? size : null;
+}
+
+/**
  * Returns the addresses of the list, or the holders of its tokens, once each. A list longer than an action may be about
  * is refused by its length, whoever holds its tokens.
  */
@@ -175,9 +186,12 @@ const RECIPIENT_CHECKS: readonly Check<Leg>[] = [
   [
     'RECIPIENTS (limit)',
     (leg, step) => {
-      const { length } = lookedAt(leg, step); // before they are added: to find them may count looks too
+      const excess = excessOf(leg, step);
+      const length = excess ?? lookedAt(leg, step).length; // before they are added: to find them may count looks too
       lookAt(length, step);
-      return !isBeyondLooks(step) && recipientsOf(leg, step).length > step.limits.parts;
+      if (isBeyondLooks(step)) return false;
+      const isForAll = leg.token!.allowList === null && leg.token!.blockList === null;
+      return (excess !== null && isForAll) || recipientsOf(leg, step).length > step.limits.parts;
     }
   ],
   [

@@ -217,6 +217,13 @@ export const PANELS: readonly Panel[] = [
   ],
   ['Threads', 'Tasks that wait for the pool', 'short', ['sync_task_queue_length', 'tasks']],
   ['Subscribers', 'Connected', 'short', ['sync_subscribers', DATABASE]],
+  [
+    'Subscribers',
+    'Servers and edges',
+    'short',
+    ['sum by (instance) (sync_subscribers)', 'subscribers {{instance}}'],
+    ['max by (instance) (sync_lag_blocks)', 'lag {{instance}}']
+  ],
   ['Subscribers', 'Lag of the slowest', 'short', ['sync_subscriber_lag_blocks', DATABASE]],
   ['Subscribers', 'Largest send buffer', 'bytes', ['sync_subscriber_buffered_bytes', DATABASE]],
   [

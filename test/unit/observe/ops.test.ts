@@ -25,7 +25,7 @@ function startsWith(env: Readonly<Record<string, string>>): void {
 test('alert rules: Prometheus takes them, and each waits for its patience and then fires', () => {
   const checked = promtool('check', 'rules', ALERTS_FILE);
   assert.equal(checked.code, 0, checked.output);
-  assert.match(checked.output, /17 rules found/);
+  assert.match(checked.output, /19 rules found/);
   const runbook = read('docs/operating/runbook.md');
   for (const { alert, labels, annotations } of readRules().groups.flatMap(({ rules }) => rules)) {
     assert.ok(annotations.summary && annotations.remedy, alert);
@@ -180,6 +180,37 @@ test('the Kubernetes manifests of hub and explorer set variables that there are,
   }
 });
 
+test('the Kubernetes manifests of NATS and edges: users, ports and probes fit, and the autoscaler reads a metric that there is', async () => {
+  const documents = parseAllDocuments(read('ops/kubernetes-edges.yaml')).map((document) => document.toJS());
+  const [nats, edge] = documents.flatMap(({ spec }) => (spec.template ? [spec.template.spec as Deployed] : []));
+  for (const { enableServiceLinks, automountServiceAccountToken, securityContext, containers } of [nats!, edge!]) {
+    assert.deepEqual([enableServiceLinks, automountServiceAccountToken], [false, false]);
+    assert.deepEqual([securityContext.runAsNonRoot, securityContext.seccompProfile.type], [true, 'RuntimeDefault']);
+    assert.deepEqual(containers[0]!.securityContext, NARROW);
+  }
+  const { args, env, ports, livenessProbe, readinessProbe } = edge!.containers[0]!;
+  const { variables, checks } = await loadCommand(args[0]!);
+  const own = Object.fromEntries(env.map(({ name, value }) => [name, value]));
+  const { values } = loadConfig(variables!, { env: { ...own, EDGE_API_KEY: 'x' }, ...checks });
+  assert.equal(ports[0]!.containerPort, (values as { EDGE_API_PORT?: number }).EDGE_API_PORT);
+  assert.deepEqual([livenessProbe.httpGet.path, readinessProbe.httpGet.path], ['/livez', '/readyz']);
+  const routes = nats!.containers[0]!.args.find((word) => word.startsWith('--routes='));
+  assert.deepEqual(
+    routes?.slice('--routes='.length).split(','),
+    own['SYNC_NATS_URL']?.split(',').map((url) => url.replace('4222', '6222'))
+  );
+  const [, ...users] =
+    /^(?:.*--from-literal=(PLATFORM_\w+)=.*--from-literal=(PLATFORM_\w+)=.*\n.*--from-literal=(PLATFORM_\w+)=.*)$/m.exec(
+      read('ops/kubernetes-edges.yaml')
+    )!;
+  assert.deepEqual(
+    users,
+    [...read('ops/nats/nats-server.conf').matchAll(/nkey: \$(\w+)/g)].map(([, name]) => name)
+  );
+  const { metrics } = documents.find(({ kind }) => kind === 'HorizontalPodAutoscaler').spec;
+  assert.ok(read('ops/dashboard.json').includes(metrics[0].pods.metric.name));
+});
+
 /** A value of a compose file as it is with what its comments ask an operator to set. */
 function filledIn(value: string): string {
   return value.replaceAll(
@@ -225,7 +256,7 @@ interface Workload {
 }
 
 test('no manifest asks for a scrape without a key, and Prometheus takes the job that each names instead', () => {
-  for (const file of ['ops/kubernetes.yaml', 'ops/kubernetes-services.yaml']) {
+  for (const file of ['ops/kubernetes.yaml', 'ops/kubernetes-services.yaml', 'ops/kubernetes-edges.yaml']) {
     const text = read(file);
     const documents = parseAllDocuments(text).map((document) => document.toJS() as Workload);
     const places = documents.flatMap(({ metadata, spec }) => [

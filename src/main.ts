@@ -13,7 +13,7 @@ import { logToTerminal } from './log.ts';
 import { boundGarbage } from './process/garbage.ts';
 import { endWithGuardian, runGuarded } from './process/guardian.ts';
 import { describeLicences, describeVersion } from './process/program.ts';
-import { makesAnswers, SERVICE_COMMANDS } from './services.ts';
+import { commandNamed, makesAnswers, SERVICE_COMMANDS } from './services.ts';
 
 const NO_GUARDIAN = '--no-guardian';
 const NO_TELEMETRY = '--no-telemetry';
@@ -23,7 +23,8 @@ const REPORT_AFTER_MS = 2_000;
 const UNGUARDED = [NO_GUARDIAN, '--help', '-h', '--check-config'];
 
 /** `platform-node <command>`. @returns the exit code */
-async function runCommandLine([name, ...given]: readonly string[], shell: Environment): Promise<number> {
+async function runCommandLine([word, ...given]: readonly string[], shell: Environment): Promise<number> {
+  const name = word && commandNamed(word);
   let command: Command | undefined;
   try {
     const { argv, env } = takeConfigOption(given, shell);

@@ -24,8 +24,11 @@ const SERVICES: Readonly<Record<string, Entry>> = {
 /** The services' words on the command line. */
 export const SERVICE_COMMANDS: readonly string[] = Object.keys(SERVICES);
 
-const entryOf = (command: string): Entry | undefined =>
-  Object.hasOwn(SERVICES, command) ? SERVICES[command] : undefined;
+/** Returns the command of a service that has two names. */
+export const commandNamed = (word: string): string => (word === 'tracker' ? 'utxo' : word);
+
+const entryOf = (word: string): Entry | undefined =>
+  Object.hasOwn(SERVICES, commandNamed(word)) ? SERVICES[commandNamed(word)] : undefined;
 
 /** Returns whether a service's main thread mostly makes answers; its definition is not loaded for that. */
 export const makesAnswers = (command: string): boolean => entryOf(command)?.makesAnswers === true;

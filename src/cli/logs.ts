@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '../errors.ts';
+import { commandNamed } from '../services.ts';
 import { ASKED_OPTIONS, askEach, findAsked } from './asked-services.ts';
 import type { Command, Environment, OptionTable } from './command.ts';
 import { findInstallation, type Installation } from './installation.ts';
@@ -53,7 +54,8 @@ export const logsCommand = async (): Promise<Command> => ({
 });
 
 /** @throws {PlatformError} COMMAND_INVALID; STATE_UNUSABLE where there are no log files */
-function openFiles({ directory, services }: Installation, service: string | undefined): readonly FileTail[] {
+function openFiles({ directory, services }: Installation, word: string | undefined): readonly FileTail[] {
+  const service = word && commandNamed(word);
   if (service !== undefined && !services.includes(service))
     throw new PlatformError('COMMAND_INVALID', {
       reason: `--service ${service} must be one of ${services.join(', ')}`

@@ -3,7 +3,7 @@ import { type Environment, readBaseUrl, type Variables } from '../config/variabl
 import { loadSettings } from '../discovery/settings.ts';
 import { PlatformError } from '../errors.ts';
 import type { Service } from '../service/define.ts';
-import { loadService, loadServices, SERVICE_COMMANDS } from '../services.ts';
+import { commandNamed, loadService, loadServices, SERVICE_COMMANDS } from '../services.ts';
 import { addressIn, findInstallation, INSTALLATION_VARIABLES, REPLICA } from './installation.ts';
 
 /** Returns the variables of all services that tell addresses and keys. */
@@ -28,7 +28,8 @@ interface ServiceAddress {
  *
  * @throws {PlatformError} COMMAND_INVALID, CONFIG_INVALID
  */
-export async function findService(name: string, env: Environment): Promise<ServiceAddress> {
+export async function findService(word: string, env: Environment): Promise<ServiceAddress> {
+  const name = commandNamed(word);
   const installation = findInstallation(env);
   const service = await loadService(name === REPLICA && installation ? 'sync' : name);
   if (!service) {

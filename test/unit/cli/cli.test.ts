@@ -168,6 +168,15 @@ test('a secret stays out of the fault of another variable', async () => {
   assert.doesNotMatch(stderr, /hunter2-hunter2/);
 });
 
+test('tracker is taken for utxo: the command, and where a service is named', async () => {
+  const [help, init] = await Promise.all([
+    runCommandLine(['tracker', '--help']),
+    runCommandLine(['config', 'init', 'tracker'])
+  ]);
+  assert.match(help.stdout, /^platform-node utxo: /);
+  assert.match(init.stdout, /^UTXO_DB_HOST=$/m);
+});
+
 test('the help of a service lists its variables with their defaults', async () => {
   const { code, stdout } = await runCommandLine(['sync', '--help']);
   assert.equal(code, 0);
@@ -225,12 +234,14 @@ test('status --live --service: each service at its own port; a fault in the vari
   const ask = (name: string, env: Record<string, string>) =>
     runCommandLine(['status', '--live', '--service', name], env);
   try {
-    const [hub, decoder, elsewhere] = await Promise.all([
+    const [hub, tracker, decoder, elsewhere] = await Promise.all([
       ask('hub', { HUB_PORT: port, SYNC_API_PORT: 'nonsense' }),
+      ask('tracker', { UTXO_TRACKER_API_PORT: port }),
       ask('decoder', { DECODER_API_PORT: port, HUB_PORT: 'tcp://10.0.0.1:10000' }),
       ask('hub', { HUB_PORT: '1', HUB_HOST: '127.0.0.1' })
     ]);
-    assert.deepEqual([hub.code, decoder.code, elsewhere.code], [0, 0, 69], `${hub.stderr}${decoder.stderr}`);
+    const codes = [hub.code, tracker.code, decoder.code, elsewhere.code];
+    assert.deepEqual(codes, [0, 0, 0, 69], `${hub.stderr}${tracker.stderr}${decoder.stderr}`);
   } finally {
     service.close();
   }

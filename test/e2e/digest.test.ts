@@ -6,7 +6,7 @@ import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
 import { appendBlocks, createIndexer, reorg } from '../support/sync/generated-indexer.ts';
 import { startLyingSource } from '../support/sync/lying-source.ts';
-import { differences, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
+import { differences, PAIR_KEY, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
 import { eventually, type SyncProcess } from '../support/sync/sync-process.ts';
 
 const KEY = 'key-of-the-pair';
@@ -178,7 +178,11 @@ test('a source whose digest lies halts the replica after one repair, until an op
   assert.equal(status['repairs'], 1);
   await assertEqual(pair, 'a lie changes no row');
   honest = true;
-  assert.equal(await client.post('/halt/clear/indexer/litecoin/regtest'), 200);
+  const halt = (...words: string[]) => runCommandLine(['halt', ...words, '--url', client.url, '--key', PAIR_KEY]);
+  assert.match((await halt('list')).stdout, /indexer\/litecoin\/regtest +digest-mismatch; find the program/);
+  const name = 'indexer/litecoin/regtest';
+  const cleared = await halt('clear', name, '--confirm', name, '--reason', 'the source is mended');
+  assert.equal(cleared.stdout, `cleared: digest-mismatch (${name})\n`, cleared.stderr);
   await verifiedAt(pair, client, await fillEpoch(pair.source));
   await client.end();
   await pair.server.end();

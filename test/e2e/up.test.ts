@@ -150,14 +150,6 @@ async function operate(actor: string): Promise<void> {
   );
 }
 
-test('up: the second start continues with accounts, passwords and data', async () => {
-  await coin.node.mine(2);
-  const up = await startUp();
-  await replicasAreEqual();
-  up.child.kill('SIGTERM');
-  assert.equal(await up.exited, 0, up.output());
-});
-
 /** Configuration of the hub, and the tracker's coins with what it has of each script: what restored ones must have again. */
 async function toldBoth(): Promise<unknown> {
   const apiKey = readFileSync(join(settings['UP_STATE_DIR']!, 'api-key'), 'utf8').trim();
@@ -175,7 +167,7 @@ async function toldBoth(): Promise<unknown> {
   };
 }
 
-test('up: databases that are dumped while all runs are restored: source, replica, hub and tracker go on from the backup, with new secrets', async () => {
+test('up: the second start continues; databases that are dumped while all runs are restored: source, replica, hub and tracker go on from there', async () => {
   const { socketPath } = mariadb;
   const account = ['--no-defaults', `--socket=${socketPath}`, '-uroot'];
   const dump = join(directory, 'backup.sql');

@@ -85,6 +85,7 @@ function coinMethods({ miner, wallet, network }: MinerMethodDeps): Readonly<Reco
       params: Type.Object({ address: Type.String({ minLength: 1, maxLength: 130 }), amount: AMOUNT }),
       result: HASH,
       write: true,
+      audited: ({ address, amount }) => `${amount} to ${address}`,
       errors: [...NODE_ERRORS, 'COINS_INSUFFICIENT'],
       run: async ({ address, amount }) => {
         addressScript(address, network);
@@ -176,6 +177,7 @@ function chainMethods({ wallet, network }: MinerMethodDeps): Readonly<Record<str
       }),
       result: OK,
       write: true,
+      audited: ({ timestamp }) => String(timestamp),
       errors: NODE_ERRORS,
       run: async ({ timestamp }) => {
         await wallet.mockTime(timestamp);
@@ -187,6 +189,7 @@ function chainMethods({ wallet, network }: MinerMethodDeps): Readonly<Record<str
       params: Type.Object({ block_hash: HASH }),
       result: OK,
       write: true,
+      audited: ({ block_hash }) => block_hash,
       errors: [...NODE_ERRORS, 'RECORD_UNKNOWN'],
       run: async ({ block_hash }) => {
         if (block_hash === network.genesisHash)
@@ -200,6 +203,7 @@ function chainMethods({ wallet, network }: MinerMethodDeps): Readonly<Record<str
       params: Type.Object({ block_hash: HASH }),
       result: OK,
       write: true,
+      audited: ({ block_hash }) => block_hash,
       errors: [...NODE_ERRORS, 'RECORD_UNKNOWN'],
       run: async ({ block_hash }) => {
         await wallet.reconsider(block_hash);

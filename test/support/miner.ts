@@ -48,13 +48,18 @@ export async function startMiner({ idleMs = 0, hasExtensionBlock = false } = {})
     // biome-ignore lint/suspicious/noExplicitAny: answers of many methods
     return { status: response.status, ...((await response.json()) as { result?: any; error?: any }) };
   };
+  const audited = async () => {
+    const response = await fetch(`${url}/debug/audit`, { headers: { 'x-api-key': KEY } });
+    const entries = (await response.json()) as { operation: string; target: string; outcome: string }[];
+    return entries.map(({ operation, target, outcome }) => [operation, target, outcome]);
+  };
   const stop = async () => {
     stopping.abort();
     await ended;
     await app.close();
     await rpc.close();
   };
-  return { node, miner, url, ask, stop };
+  return { node, miner, url, ask, audited, stop };
 }
 
 /** Waits until it is true. @throws after `withinMs` */

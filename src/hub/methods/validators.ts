@@ -158,6 +158,7 @@ export function validatorMethods(
       params: Registration,
       result: Success,
       write: true,
+      audited: ({ signing_pubkey, addr }) => `${addr} ${signing_pubkey}`,
       errors: DATABASE_ERRORS,
       async run({ signing_pubkey, addr }) {
         if (!isSigningKey(signing_pubkey))
@@ -171,6 +172,7 @@ export function validatorMethods(
       params: Type.Object({ addr: Address, new_signing_pubkey: PubkeySchema }, closed),
       result: Success,
       write: true,
+      audited: ({ addr, new_signing_pubkey: pubkey }) => `${addr} ${pubkey}`,
       errors: [...DATABASE_ERRORS, 'RECORD_UNKNOWN'],
       async run({ addr, new_signing_pubkey: pubkey }) {
         if (!isSigningKey(pubkey))
@@ -186,6 +188,7 @@ export function validatorMethods(
       params: Type.Object({ signing_pubkey: Type.Optional(PubkeySchema), addr: Type.Optional(Address) }, closed),
       result: Success,
       write: true,
+      audited: ({ signing_pubkey: pubkey, addr }) => [addr, pubkey].join(' ').trim(),
       errors: [...DATABASE_ERRORS, 'RECORD_UNKNOWN'],
       async run({ signing_pubkey: pubkey, addr }) {
         if ((pubkey === undefined) === (addr === undefined))
@@ -200,6 +203,7 @@ export function validatorMethods(
       params: Type.Object({ validators: Type.Array(Type.Unknown(), { maxItems: 1_000 }) }, closed),
       result: Type.Object({ ...Success.properties, skipped: CountSchema }),
       write: true,
+      audited: ({ validators }) => `${validators.length} entries`,
       errors: DATABASE_ERRORS,
       async run({ validators }) {
         const usable = validators

@@ -13,9 +13,10 @@ import { NETWORK, startMiner, until } from '../../support/miner.ts';
 import { nodeEnv, startProgram } from '../../support/service-process.ts';
 
 test('a node that refuses blocks after a mock time far ahead: /status tells its own reason', async () => {
-  const { miner, ask, stop } = await startMiner();
+  const { miner, ask, audited, stop } = await startMiner();
   await until('ready', () => miner.state.isReady);
   await ask('set_mock_time', { timestamp: 4_294_967_000 });
+  assert.deepEqual(await audited(), [['set_mock_time', '4294967000', 'done']]);
   await ask('generate_blocks', { count: 12 });
   await ask('set_mock_time', { timestamp: 0 });
   await ask('set_idle_mine_interval', { interval_ms: 1_000 });

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { configMethods } from '../../../src/hub/methods/config.ts';
+import { validatorMethods } from '../../../src/hub/methods/validators.ts';
 import type { HubDatabase } from '../../../src/hub/store/database.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { AuditLog } from '../../../src/service/audit/audit-log.ts';
@@ -107,13 +108,17 @@ test('GET /debug/audit: each operation of an operator, with address, reason and 
   assert.equal((await app.inject({ url: '/debug/audit' })).statusCode, 401);
 });
 
-test('updateconfig is noted with the names that it writes, and without their values', async (t) => {
+test('updateconfig is noted with the names that it writes, without their values, and a validator that is removed by its address', async (t) => {
   const database = { write: async () => undefined } as unknown as HubDatabase;
-  const methods = configMethods(database, null, { hasKey: true, readNeedsKey: undefined });
+  const settings = { pushNeedsKey: true, isTrusted: () => true, minimumStakes: {} };
+  const configuring = configMethods(database, null, { hasKey: true, readNeedsKey: undefined });
+  const methods = Object.assign(validatorMethods(database, settings), configuring);
   const app = openRpc({ methods }, { keys: { readers: ['reader'] } });
   t.after(() => app.close());
   const headers = { authorization: 'Bearer reader' };
   const module = { pass: 'secret', port: '3306' };
+  const removed = { jsonrpc: '2.0', method: 'deregistervalidator', params: { addr: 'validator.example:10001' }, id: 1 };
+  await app.inject({ method: 'POST', url: '/', headers, payload: removed });
   for (const [network, params] of [
     ['mainnet', module],
     ['regtest', { odd: '1' }]
@@ -127,7 +132,8 @@ test('updateconfig is noted with the names that it writes, and without their val
     told.map(({ target, outcome }) => [target, outcome]),
     [
       ['litecoin/regtest/x-indexer/odd', 'refused: REQUEST_INVALID'],
-      ['litecoin/mainnet/x-indexer/pass, litecoin/mainnet/x-indexer/port', 'done']
+      ['litecoin/mainnet/x-indexer/pass, litecoin/mainnet/x-indexer/port', 'done'],
+      ['validator.example:10001', 'done']
     ]
   );
 });

@@ -98,16 +98,17 @@ export class Spool {
    * Looks for records with these bodies, one after the other, with points between them at most.
    *
    * @param hashes SHA-256 in hex, oldest first
-   * @returns the position of the last; null when they are not here
+   * @returns the position of the last; null when they are not here, or more than once: a branch that came back has equal bytes
    */
   find(hashes: readonly string[]): number | null {
     if (hashes.length === 0) return null;
     const seen = this.#segments.flatMap(({ first, entries }) =>
       entries.flatMap(({ head: { type, sha256 } }, index) => (type === 'point' ? [] : [{ sha256, at: first + index }]))
     );
-    for (let end = seen.length; end >= hashes.length; end--)
-      if (hashes.every((hash, index) => seen[end - hashes.length + index]!.sha256 === hash)) return seen[end - 1]!.at;
-    return null;
+    const ends = seen.filter((_, last) =>
+      hashes.every((hash, index) => seen[last + 1 - hashes.length + index]?.sha256 === hash)
+    );
+    return ends.length === 1 ? ends[0]!.at : null;
   }
 
   /** Adds records; durable when it returns. After an error only `restart` may follow. */

@@ -196,6 +196,27 @@ test('a server takes a stream over with a break where it has sent other bytes of
   assert.equal((await second.types()).at(-1), 'block 2');
 });
 
+test('a server takes a stream over with a break where it cannot tell which of two equal blocks ends it', async () => {
+  const [first, second] = [new RelaySource(nats, 'twice'), new RelaySource(nats, 'twice')];
+  const relay = openRelay(nats);
+  await first.keep(relay);
+  await first.block(relay);
+  await first.isPublished(relay);
+  const standby = openRelay(nats);
+  await second.keep(standby, pointAt(0, 'a', 0));
+  await second.block(standby);
+  await second.reorg(standby, 1);
+  await second.block(standby, 'b');
+  await second.reorg(standby, 1);
+  await second.block(standby);
+  await relay.close();
+  await second.isPublished(standby);
+  await second.block(standby);
+  await second.isPublished(standby);
+  const branches = ['reorg 1', 'block 1', 'reorg 1', 'block 1'];
+  assert.deepEqual((await second.types()).slice(2), ['break 0', 'block 1', ...branches, 'block 2']);
+});
+
 test('a server that stood still for longer than its lease forks nothing: what it sent meanwhile is not in the stream', async () => {
   const source = new RelaySource(nats, 'frozen');
   const frozen = startRelayProcess(nats.url, 'frozen');

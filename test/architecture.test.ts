@@ -96,6 +96,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'src/sparse-lines.ts',
     ...BASICS
   ],
+  // Logs of hubs as files, for the command line.
+  'src/hub/federation/audit/': [
+    'src/hub/federation/journal/',
+    'src/hub/federation/gossip/',
+    'src/hub/federation/transfer/',
+    'src/hub/federation/consensus/'
+  ],
   'src/hub/federation/node/': [
     'type src/hub/federation/journal/',
     'src/hub/federation/gossip/',

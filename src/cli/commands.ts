@@ -14,6 +14,7 @@ const MODULES: Readonly<Record<string, () => Promise<object>>> = {
   logs: () => import('./logs.ts'),
   doctor: () => import('./doctor.ts'),
   config: () => import('./config.ts'),
+  federation: () => import('./federation.ts'),
   replay: () => import('./replay.ts'),
   capacity: () => import('./capacity.ts'),
   telemetry: () => import('./telemetry.ts'),

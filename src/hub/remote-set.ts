@@ -5,8 +5,15 @@ import type { ConfigEdit } from './store/configs.ts';
 
 /** The set of hubs that a hub in validator mode is of, as its methods have it. */
 export interface HubSetMember {
-  /** Keys of the set. */
-  readonly members: number;
+  /** Key of this hub. */
+  readonly self: string;
+  /** Keys of the set, in ascending order: that of the leader stands at the view modulo their number. */
+  readonly keys: readonly string[];
+  readonly quorum: 'specified' | 'byzantine';
+  /** Votes that decide. */
+  readonly votes: number;
+  /** Whether two quorums share more hubs than may lie. */
+  readonly isSafe: boolean;
   state(): ValidatorState;
   /**
    * Writes entries of the configuration at all hubs, all or none.
@@ -18,21 +25,18 @@ export interface HubSetMember {
 }
 
 /** The way to the actor that votes. */
-interface SetActor {
-  readonly members: number;
+interface SetActor extends Omit<HubSetMember, 'write'> {
   readonly writeTimeoutMs: number;
   submit(body: string, options: { readonly deadlineMs: number }): Promise<unknown>;
-  state(): ValidatorState;
 }
 
 /** Time for a question beside the wait for the set. */
 const PATIENCE_MS = 1_000;
 
 /** The set as the main thread has it: an actor submits and votes. */
-export function remoteSet({ members, writeTimeoutMs, submit, state }: SetActor): HubSetMember {
+export function remoteSet({ writeTimeoutMs, submit, ...member }: SetActor): HubSetMember {
   return {
-    members,
-    state,
+    ...member,
     async write(edits) {
       if (edits.length === 0) return;
       const body = bodyOf(edits);

@@ -24,7 +24,7 @@ import { remoteSet } from './remote-set.ts';
 import type { HubAsks, HubDatabaseState, HubNotices, PricesNotices, PricesState } from './store/asks.ts';
 import { PriceStream } from './stream/price-stream.ts';
 import { openPlaces } from './telemetry/places.ts';
-import { validatorSettingsOf } from './validator-settings.ts';
+import { quorumOf, validatorSettingsOf } from './validator-settings.ts';
 
 interface HubOptions {
   /** HUB_PORT=0 takes a free one. */
@@ -149,7 +149,7 @@ export async function startHub(
         remoteSet({
           submit: (body, options) => supervisor.handle(VALIDATOR).ask('submit', { body }, options),
           state: () => standing,
-          members: member.set.keys.length,
+          ...quorumOf(member),
           writeTimeoutMs: member.writeTimeoutMs
         });
       const serves = (code: string) => findNetwork(code)?.code === code.toUpperCase();

@@ -29,6 +29,20 @@ export function validatorSettingsOf(config: ValidatorConfig, host: string, versi
   };
 }
 
+/** Facts about the set, as the methods of its hub have them. */
+export function quorumOf({ set, seed }: Pick<ValidatorSettings, 'set' | 'seed'>): {
+  readonly self: string;
+  readonly keys: readonly string[];
+  readonly quorum: 'specified' | 'byzantine';
+  readonly votes: number;
+  readonly isSafe: boolean;
+} {
+  const { keys, quorum } = set;
+  const safe = byzantineQuorum(keys.length);
+  const votes = quorum === 'byzantine' ? safe : pbftQuorum(keys.length);
+  return { self: signingKey(seed).pubkey, keys, quorum, votes, isSafe: votes >= safe };
+}
+
 /** Finds faults of validator mode, one sentence each. */
 export function findValidatorFaults(config: ValidatorConfig): readonly string[] {
   const { P2P_VALIDATOR_ADDR, SIGNING_PRIVKEY_HEX: seed, HUB_FEDERATION: federation, SEED_NODES } = config;

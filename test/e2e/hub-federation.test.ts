@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { signingKey } from '../../src/consensus/auth-signature.ts';
@@ -8,6 +8,7 @@ import { freePort } from '../../src/devnet/processes/free-port.ts';
 import { applyConfigEdits } from '../../src/hub/store/configs.ts';
 import { createMissing } from '../../src/hub/store/tables.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
+import { runCommandLine } from '../support/command-line.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { databaseEnv, type StartedProcess, startServiceProcess } from '../support/service-process.ts';
 import { sql } from '../support/sql.ts';
@@ -147,7 +148,7 @@ test('four hubs over sockets and MariaDB decide what any of them is told, and ea
   assert.equal(state.entries, 5);
   const { view } = await told(members[0]!, ({ seq }) => seq === state.seq);
   const leader = await told(members[view % 4]!, ({ seq }) => seq === state.seq);
-  assert.deepEqual(leader, { phase: 'leading', view, seq: state.seq, members: 4, peers: 3 });
+  assert.deepEqual(leader, { phase: 'leading', view, seq: state.seq, members: 4, peers: 3, safe: true });
 });
 
 test('a wrong write is refused and leaves nothing at any hub, and so is one that the set does not order', async () => {
@@ -203,6 +204,34 @@ test('a hub that lost its database has all again after a start with an empty one
   await agreed(members);
   assert.deepEqual((await write(lost, 'again', 'h')).result, { status: 'success' });
   assert.equal((await agreed(members)).configs.LTC.regtest.again.host, 'h');
+});
+
+test('the command line shows a set, and checks the logs of two hubs without them', async () => {
+  const run = (...args: readonly string[]) => runCommandLine(['federation', ...args], { HUB_API_KEY: API_KEY });
+  const hubs = members.flatMap(({ port }) => ['--hub', `http://127.0.0.1:${port}`]);
+  const status = await run('status', '--json', ...hubs);
+  assert.equal(status.code, 0, status.stderr);
+  const words = JSON.parse(status.stdout) as { answer: Answer }[];
+  assert.deepEqual(
+    words.map(({ answer }) => answer.self),
+    members.map(({ seed }) => signingKey(seed).pubkey)
+  );
+  const evidence = await run('evidence', ...hubs);
+  assert.match(evidence.stdout, /^no hub has signed two/, evidence.stderr);
+
+  await agreed(members);
+  const paths = members.slice(0, 2).map((_, at) => join(temporaryDirectory('federation'), `${at}.log`));
+  for (const [at, path] of paths.entries()) {
+    const variables = { ...databaseEnv('HUB', members[at]!.database), HUB_FEDERATION: file };
+    const { code, stderr } = await runCommandLine(['federation', 'export', path], variables);
+    assert.equal(code, 0, stderr);
+  }
+  const { code, stdout } = await run('verify', ...paths);
+  assert.equal(code, 0, stdout);
+  assert.match(stdout, /batches 1 to \d+, each with the commits of a quorum/);
+  writeFileSync(paths[1]!, readFileSync(paths[1]!, 'utf8').replace('m-0', 'm-9'));
+  const changed = await run('verify', ...paths);
+  assert.deepEqual([changed.code, /1\.log: line \d+: batch \d+ has not the commits/.test(changed.stdout)], [1, true]);
 });
 
 test('LOG_OUT_OF_ORDER: a hub that was written to in standalone mode is back by --rejoin, and keeps what it wrote aside', async () => {

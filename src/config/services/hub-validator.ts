@@ -3,7 +3,7 @@ import { readJsonFile } from '../json-file.ts';
 import { integer, list, parsed, port, type Values } from '../variables.ts';
 
 /** Hubs of operators who keep one configuration. All of them have the same file. */
-interface Federation {
+export interface Federation {
   readonly members: readonly { readonly pubkey: string; readonly addr: string }[];
   /** Votes that decide. @see HubSet */
   readonly quorum: 'specified' | 'byzantine';
@@ -12,7 +12,7 @@ interface Federation {
 const MOST_MEMBERS = 64;
 
 /** Reads a set of hubs. @throws {Error} whose message names the place and the reason */
-function readFederation(value: unknown): Federation {
+export function readFederation(value: unknown): Federation {
   const { members, quorum = 'specified', ...others } = fieldsOf(value, 'it');
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) throw new Error(`must have the fields members and quorum alone, not "${unknown}"`);

@@ -7,6 +7,7 @@ import type { HubDatabase } from '../store/database.ts';
 import { chainTipMethods } from './chain-tips.ts';
 import { configMethods } from './config.ts';
 import { crossChainMethods } from './cross-chain.ts';
+import { federationMethods } from './federation.ts';
 import { feeMethods } from './fees.ts';
 import { governanceMethods } from './governance.ts';
 import { inactiveMethods } from './inactive.ts';
@@ -76,7 +77,7 @@ export function hubMethods(
     ...reorgMethods(database, facts),
     ...governanceMethods(database, { votingPeriodMs: settings.GOV_VOTING_PERIOD, settings })
   });
-  return set === null ? methods : refuseNotOrdered(methods);
+  return set === null ? methods : { ...refuseNotOrdered(methods), ...federationMethods(database, set) };
 }
 
 /** Returns methods that write nothing which the other hubs of a set would not have. */

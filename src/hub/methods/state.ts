@@ -12,6 +12,9 @@ const PingSchema = Type.Object({
   db: Type.Boolean({ description: 'whether the database answers' })
 });
 const NumberOrNull = OrNull(Type.Number());
+/** State of the machine `validator`, or `starting` before it. */
+export const PhaseSchema = OneOf(['starting', 'following', 'leading', 'changingView', 'catchingUp', 'halted']);
+
 /** @see the section "Hub health result" of the specification */
 const HealthSchema = Type.Object({
   status: Type.Union([Type.Literal('healthy'), Type.Literal('degraded')]),
@@ -25,11 +28,12 @@ const HealthSchema = Type.Object({
   consensus: Type.Optional(
     Type.Object(
       {
-        phase: OneOf(['starting', 'following', 'leading', 'changingView', 'catchingUp', 'halted']),
+        phase: PhaseSchema,
         view: Type.Number(),
         seq: Type.Number({ description: 'last place of the log that is applied here' }),
         members: Type.Number({ description: 'hubs of the set' }),
-        peers: Type.Number({ description: 'of these, connected to this one' })
+        peers: Type.Number({ description: 'of these, connected to this one' }),
+        safe: Type.Boolean({ description: 'whether the quorum is safe against as many liars as the set is made for' })
       },
       { description: 'how the hub stands in its set; in validator mode alone' }
     )
@@ -120,8 +124,9 @@ async function readHealth(
             phase: standing.phase,
             view: standing.view,
             seq: standing.seq,
-            members: set.members,
-            peers: standing.peers.length
+            members: set.keys.length,
+            peers: standing.peers.length,
+            safe: set.isSafe
           }
         }
       : {}),

@@ -11,6 +11,7 @@ import {
   selectSwap,
   selectSwaps
 } from './cross-chain.ts';
+import { selectEvidence } from './evidence.ts';
 import { insertProposal, insertVote, selectProposal, selectProposals, selectVotes } from './governance.ts';
 import { insertPing, pageOfInstallations, prunePings } from './pings.ts';
 import { selectFeePrices } from './prices/fee-prices.ts';
@@ -50,6 +51,7 @@ export const STATEMENTS = {
   selectAttestations,
   selectSwap,
   selectSwaps,
+  selectEvidence,
   selectFeePrices,
   insertProposal,
   insertVote,

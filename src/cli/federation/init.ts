@@ -1,0 +1,58 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readJsonFile } from '../../config/json-file.ts';
+import { type Federation, readFederation } from '../../config/services/hub-validator.ts';
+import { signingKey } from '../../consensus/auth-signature.ts';
+import { PlatformError } from '../../errors.ts';
+
+interface InitOptions {
+  /** Address at which the others reach this hub. */
+  readonly addr: string;
+  /** File of the set, which is made or added to. */
+  readonly file: string;
+  /** File of the key's seed, which is made where it is missing. */
+  readonly seed: string;
+  /** Quorum of a new set. */
+  readonly quorum: Federation['quorum'];
+}
+
+/** Makes a key where there is none, and adds it to the file of a set. @returns lines for the operator  @throws {PlatformError} COMMAND_INVALID */
+export function initMember({ addr, file, seed, quorum }: InitOptions): string {
+  const isNewKey = !existsSync(seed);
+  const text = isNewKey ? randomBytes(32).toString('hex') : readFileSync(seed, 'utf8').trim();
+  if (!/^[0-9a-f]{64}$/i.test(text)) refuse(`--seed ${seed} has no seed of 64 hexadecimal digits`);
+  const { pubkey } = signingKey(text.toLowerCase());
+  const before = existsSync(file) ? check(file, readSet(file)) : { members: [], quorum };
+  const others = before.members.filter((member) => member.pubkey !== pubkey);
+  const set = check(file, { quorum: before.quorum, members: [...others, { pubkey, addr }] });
+  if (isNewKey) writeFileSync(seed, `${text}\n`, { flag: 'wx', mode: 0o600 });
+  writeFileSync(file, `${JSON.stringify(set, null, 2)}\n`);
+  return [
+    `key ${pubkey}${isNewKey ? `, made; its seed is in ${seed}: nobody else may read it` : ''}`,
+    `${file} has ${set.members.length} members; it must be the same at all of them`,
+    'settings of this hub:',
+    `  P2P_VALIDATOR_ADDR=${addr}`,
+    `  HUB_FEDERATION=${file}`,
+    `  SIGNING_PRIVKEY_HEX=$(cat ${seed})`
+  ].join('\n');
+}
+
+function readSet(file: string): unknown {
+  try {
+    return readJsonFile(file);
+  } catch (caught) {
+    return refuse(`--file ${file} ${(caught as Error).message}`);
+  }
+}
+
+function check(file: string, set: unknown): Federation {
+  try {
+    return readFederation(set);
+  } catch (caught) {
+    return refuse(`--file ${file} ${(caught as Error).message}`);
+  }
+}
+
+function refuse(reason: string): never {
+  throw new PlatformError('COMMAND_INVALID', { reason });
+}

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { type HubWord, isWell, peersText, statusText } from '../../../src/cli/federation/ask.ts';
+import { initMember } from '../../../src/cli/federation/init.ts';
+import { signingKey } from '../../../src/consensus/auth-signature.ts';
+import { temporaryDirectory } from '../../support/sync/sync-process.ts';
+
+const [A, B] = ['aa'.repeat(32), 'bb'.repeat(32)] as [string, string];
+const word = (changed: Partial<NonNullable<HubWord['answer']>> = {}): HubWord => ({
+  url: 'http://one',
+  reason: null,
+  answer: {
+    self: A,
+    phase: 'leading',
+    view: 0,
+    leader: A,
+    seq: 7,
+    quorum: 'byzantine',
+    votes: 2,
+    safe: true,
+    members: [
+      { pubkey: A, connected: true },
+      { pubkey: B, connected: true }
+    ],
+    ...changed
+  }
+});
+
+test('a key is made once, and its hub added to the file of the set', () => {
+  const directory = temporaryDirectory('federation-init');
+  const [file, first, second] = ['federation.json', 'one.seed', 'two.seed'].map((name) => join(directory, name)) as [
+    string,
+    string,
+    string
+  ];
+  const init = (seed: string, addr: string) => initMember({ addr, file, seed, quorum: 'byzantine' });
+  const told = init(first, 'h1:10001');
+  const seed = readFileSync(first, 'utf8').trim();
+  const { pubkey } = signingKey(seed);
+  assert.ok(told.includes(pubkey) && !told.includes(seed), told);
+  assert.equal(statSync(first).mode & 0o077, 0);
+  init(second, 'wss://h2:10001');
+  init(first, 'h3:10001');
+  assert.equal(readFileSync(first, 'utf8').trim(), seed);
+  const set = JSON.parse(readFileSync(file, 'utf8'));
+  assert.deepEqual(
+    [set.quorum, set.members.length, set.members[1].pubkey, set.members[1].addr],
+    ['byzantine', 2, pubkey, 'ws://h3:10001']
+  );
+  for (const addr of ['h', 'wss://h2:10001'])
+    assert.throws(() => init(join(directory, 'three.seed'), addr), { code: 'COMMAND_INVALID' });
+  assert.equal(JSON.parse(readFileSync(file, 'utf8')).members.length, 2, 'what was refused wrote nothing');
+  writeFileSync(second, 'no seed');
+  assert.throws(() => init(second, 'h2:10001'), { code: 'COMMAND_INVALID' });
+});
+
+test('a status is well where all hubs answer, vote and see a quorum, and each line says what is not', () => {
+  const lonely = word({
+    members: [
+      { pubkey: A, connected: true },
+      { pubkey: B, connected: false }
+    ]
+  });
+  const silent: HubWord = { url: 'http://two', answer: null, reason: 'was not reached' };
+  const words = [word(), word({ phase: 'halted' }), lonely, silent, word({ safe: false })];
+  assert.deepEqual(
+    words.map((one) => isWell([one])),
+    [true, false, false, false, true]
+  );
+  const lines = statusText(words).split('\n').slice(1);
+  for (const [at, pattern] of [
+    /leading.* 7 .*2 of 2/,
+    /halted/,
+    /needs 2 hubs/,
+    /not reached.*was not/,
+    /one liar/
+  ].entries())
+    assert.match(lines[at]!, pattern);
+});
+
+test('peers are told of each member by each hub', () => {
+  const other = word({
+    self: B,
+    members: [
+      { pubkey: A, connected: false },
+      { pubkey: B, connected: true }
+    ]
+  });
+  const rows = peersText([word(), other, { url: 'http://three', answer: null, reason: '' }])
+    .split('\n')
+    .map((line) => line.split(/ +/));
+  assert.deepEqual(rows.slice(1), [
+    [A, 'leads', 'no', '?'],
+    [B, 'yes', 'self', '?']
+  ]);
+});

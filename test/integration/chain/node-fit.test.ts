@@ -4,8 +4,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { payTo } from '../../../src/coin/script/pay-scripts.ts';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { type PrivateLitecoind, startLitecoind } from '../../../src/devnet/processes/litecoin.ts';
+import { startTestBcoin } from '../../support/coin/bcoin.ts';
 import { freeze, thaw } from '../../support/freeze.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
@@ -41,15 +43,44 @@ async function start(service: 'decoder' | 'encoder' | 'utxo', node: PrivateLitec
   const prefix = { decoder: 'DECODER', encoder: 'ENCODER', utxo: 'UTXO_TRACKER' }[service];
   const database = service === 'encoder' ? {} : databaseEnv(service.toUpperCase(), await createDatabase(service));
   const listens = { [`${prefix}_API_HOST`]: '127.0.0.1', [`${prefix}_API_PORT`]: String(port) };
-  const { child } = startServiceProcess(service, { ...nodeEnv(node), ...database, ...listens, ...more });
+  const { child, exited, output } = startServiceProcess(service, {
+    ...nodeEnv(node),
+    ...database,
+    ...listens,
+    ...more
+  });
   after(() => void child.kill('SIGKILL'));
-  return port;
+  return { port, exited, output };
 }
+
+/** Opens a port before a node. @param hear reads each question, and returns its answer; undefined: it is left open */
+async function openDoor(urlOf: () => string, hear: (asked: string, answer: () => Promise<Answer>) => Promise<Answer>) {
+  const door = createServer(async (request, response) => {
+    const body = Buffer.concat(await request.toArray());
+    const ask = async () => {
+      const answer = await fetch(`${urlOf()}${request.url}`, {
+        method: request.method!,
+        headers: { authorization: request.headers.authorization ?? '', 'content-type': 'application/json' },
+        ...(request.method === 'POST' ? { body } : {})
+      }).catch(() => null);
+      return answer && { status: answer.status, body: Buffer.from(await answer.arrayBuffer()) };
+    };
+    const answer = await hear(`${request.url} ${body}`, ask);
+    // The node ends before the last question does.
+    if (answer === null) response.destroy();
+    else if (answer !== undefined) response.writeHead(answer.status).end(answer.body);
+  }).listen(0, '127.0.0.1');
+  await once(door, 'listening');
+  after(() => void door.close().closeAllConnections());
+  return { NODE_PORT: String((door.address() as AddressInfo).port) };
+}
+
+type Answer = { readonly status: number; readonly body: Buffer } | null | undefined;
 
 test('NODE_REFUSED, NODE_UNREACHABLE: encoder and decoder need an index, a tracker does not; none is well beside a silent node', async () => {
   const coin = await startTestLitecoind({ flags: ['-txindex=0'] });
   await coin.node.mine(3);
-  const [encoder, decoder, tracker] = [
+  const [{ port: encoder }, { port: decoder }, { port: tracker }] = [
     await start('encoder', coin.node),
     await start('decoder', coin.node),
     await start('utxo', coin.node)
@@ -96,23 +127,13 @@ test('BLOCKS_DELAYED: a node that tells its tip and hangs on blocks stalls the d
   const { node } = await startTestLitecoind();
   await node.mine(3);
   let hangs = true;
-  const isBlock = (path: string, body: string) => path.startsWith('/rest/block') || body.includes('"getblock"');
-  const door = createServer(async (request, response) => {
-    const body = Buffer.concat(await request.toArray());
-    if (hangs && isBlock(request.url!, body.toString())) return;
-    const answer = await fetch(`${node.url}${request.url}`, {
-      method: request.method!,
-      headers: { authorization: request.headers.authorization ?? '', 'content-type': 'application/json' },
-      ...(request.method === 'POST' ? { body } : {})
-    }).catch(() => null);
-    // The node ends before the last question does.
-    if (answer === null) response.destroy();
-    else response.writeHead(answer.status).end(Buffer.from(await answer.arrayBuffer()));
-  }).listen(0, '127.0.0.1');
-  await once(door, 'listening');
-  after(() => void door.close().closeAllConnections());
-  const decoder = await start('decoder', node, {
-    NODE_PORT: String((door.address() as AddressInfo).port),
+  const isBlock = (asked: string) => asked.startsWith('/rest/block') || asked.includes('"getblock"');
+  const place = await openDoor(
+    () => node.url,
+    async (asked, answer) => (hangs && isBlock(asked) ? undefined : await answer())
+  );
+  const { port: decoder } = await start('decoder', node, {
+    ...place,
     NODE_RPC_TIMEOUT: '20000',
     DECODER_STALL_ALERT_MS: '12000'
   });
@@ -123,4 +144,27 @@ test('BLOCKS_DELAYED: a node that tells its tip and hangs on blocks stalls the d
   await until('it is stalled', decoder, '/live', (told) => told.http === 503 && told.stalled === true);
   hangs = false;
   await until('it goes on', decoder, '/live', isWell, 40_000);
+});
+
+test('NODE_MISMATCH: encoder, decoder and tracker end when a node of another chain comes to the place of theirs', async () => {
+  const { node } = await startTestLitecoind();
+  await node.mine(3);
+  const other = await startTestBcoin();
+  await other.mine(5, payTo({ kind: 'keyHash', bytes: Buffer.alloc(20, 1) }));
+  let url = node.url;
+  const place = await openDoor(
+    () => url,
+    (_, answer) => answer()
+  );
+  const services = [
+    await start('encoder', node, place),
+    await start('decoder', node, place),
+    await start('utxo', node, place)
+  ];
+  for (const { port } of services) await until('all is well', port, '/readyz', isWell, 120_000);
+  ({ url } = other);
+  for (const { exited, output } of services) {
+    assert.equal(await exited, 78, output());
+    assert.match(output(), /NETWORK is litecoin-regtest, but the node's first block is that of another chain/);
+  }
 });

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Transaction } from '@scure/btc-signer/transaction.js';
@@ -10,8 +13,9 @@ import { chainNetwork } from '../../../src/coin/chains.ts';
 import { addressOf } from '../../../src/coin/script/address.ts';
 import { payTo, payToScript } from '../../../src/coin/script/pay-scripts.ts';
 import type { PrivateLitecoind } from '../../../src/devnet/processes/litecoin.ts';
+import { readSender } from '../../../src/encoder/transaction/sender.ts';
 import { LOOP_NETWORK, type RpcReply, startTestEncoder, type TestEncoder } from '../../support/encoder/service.ts';
-import { signPsbt } from '../../support/encoder/signer.ts';
+import { publicKeyOf, signPsbt } from '../../support/encoder/signer.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';
 import { PATIENCE_MS } from '../../support/patience.ts';
 
@@ -476,6 +480,40 @@ test('with a key, what costs the node something needs it', async () => {
     assert.ok((await closed.ask('estimate_fee')).result);
   } finally {
     await closed.close();
+  }
+});
+
+test('callers of two addresses have reservations of their own, which the other one cannot release; all with the key share theirs', async () => {
+  const key = hash('sha256', 'an address of one coin', 'buffer');
+  const pubkey = publicKeyOf(key).toString('hex');
+  await node.rpc.call('sendtoaddress', [readSender(pubkey, undefined, LOOP_NETWORK).address, 0.3]);
+  await node.mine(1);
+  for (const apiKey of [undefined, 'a-key']) {
+    const shared = await startTestEncoder(node, apiKey === undefined ? {} : { apiKey });
+    const callFrom = async (localAddress: string, method: string, params: object) => {
+      const headers = { 'content-type': 'application/json', ...(apiKey && { 'x-api-key': apiKey }) };
+      const sent = request(shared.url, { method: 'POST', localAddress, headers });
+      sent.end(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
+      const [response] = (await once(sent, 'response')) as [IncomingMessage];
+      return JSON.parse(Buffer.concat(await response.toArray()).toString()) as RpcReply;
+    };
+    const createFrom = async (address: string, request_id: string) => {
+      const { result, error } = await callFrom(address, 'create_tx', { pubkey, data: 'SEND|0|TOK|5|a', request_id });
+      return error ? error.data['code'] : (result as Created).inputs.map(({ txid, vout }) => `${txid}:${vout}`);
+    };
+    const releaseFrom = async (address: string) => (await callFrom(address, 'release_tx', { request_id: 'a' })).result;
+    const [one, other] = ['127.0.0.1', '127.0.0.2'] as const;
+    try {
+      const coins = await createFrom(one, 'a');
+      assert.ok(Array.isArray(coins) && coins.length === 1, String(coins));
+      assert.equal(await createFrom(one, 'b'), 'COINS_INSUFFICIENT');
+      assert.deepEqual(await createFrom(other, 'c'), apiKey ? 'COINS_INSUFFICIENT' : coins);
+      assert.deepEqual(await releaseFrom(other), { released: apiKey ? 1 : 0 });
+      assert.deepEqual(await releaseFrom(one), { released: apiKey ? 0 : 1 });
+      assert.equal(shared.reservations.count, apiKey ? 0 : 1);
+    } finally {
+      await shared.close();
+    }
   }
 });
 

@@ -154,6 +154,15 @@ test('a push of 256 to 65535 bytes has three bytes in front, as written and as c
   assert.throws(() => writePush(Buffer.alloc(65_536)), RangeError);
 });
 
+test('no chunk is of one byte, which nodes relay as a number only, and no push has more bytes in front than it needs', () => {
+  for (let length = 2; length < 1_500; length++) {
+    const frame = Buffer.from(Array.from({ length }, (_, at) => 1 + (at % 16)));
+    const chunks = chunkScripts(frame, Buffer.alloc(20, 1)).map((script) => readScript(script)![0]!.data!);
+    assert.deepEqual(Buffer.concat(chunks), frame);
+    for (const chunk of chunks) assert.ok(chunk.length > 1, `${chunk.length} of ${length} bytes`);
+  }
+});
+
 /** A payload around any frame, also one that `encodePayload` would not make. */
 function encodeRaw(frame: Uint8Array): Uint8Array {
   const [key, counter] = [TXID.slice(0, 16), TXID.slice(16, 32)];

@@ -37,6 +37,7 @@ test('a round that two thirds of the stakes signed is final; its signers share t
     'invalid: SIG (no quorum)',
     '4000 of 6000 are two thirds'
   );
+  assert.equal(verdict(ledger, 'A', 'COLLECT|0'), 'invalid: no unclaimed rewards', 'they count from their block on');
   assert.equal(verdict(ledger, 'D', priceText(ROUND, [ONE, THREE])), 'valid');
   const { rows } = ledger.blocks.at(-1)!;
   const told = rows.find(({ table }) => table === 'prices')!.columns;

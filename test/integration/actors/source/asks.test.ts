@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '../../../../src/db/connection.ts';
 import { hasCode } from '../../../../src/errors.ts';
 import type { SchemaRecord } from '../../../../src/wire/data/schema.ts';
 import type { SnapshotQuery } from '../../../../src/wire/data/snapshot.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
-import { addEmptyBlock, sql } from '../../../support/sql.ts';
+import { addEmptyBlock, hadEnded, sql } from '../../../support/sql.ts';
 import { appendBlocks, createIndexer } from '../../../support/sync/generated-indexer.ts';
 import { SourceThread } from '../../../support/sync/source-thread.ts';
 import { FULL } from '../../replication/snapshot/support.ts';
@@ -51,6 +52,29 @@ test('the schema is told once to who knows its fingerprint, and anew as soon as 
   const later = await source.handle.ask('schema.read', { known: fingerprint });
   assert.notEqual(later.fingerprint, fingerprint);
   assert.match((JSON.parse(later.body!) as SchemaRecord).tables['tokens']!, /said_of_late/);
+});
+
+test('connections that MariaDB ended while they rested fail no question about schema, proofs or roots', async (t) => {
+  const database = await createDatabase('asks');
+  await createIndexer(database, { seed: 'a', blocks: 12, rows: 60 });
+  const source = SourceThread.start(t, database, 'indexer');
+  await source.reaches(111);
+  const askAll = async () => [
+    (await source.handle.ask('schema.read', {})).fingerprint,
+    await source.handle.ask('transparency.proof', { blockIndex: 101 }),
+    await source.handle.ask('transparency.latest', {})
+  ];
+  const before = await askAll();
+  for (let round = 0; round < 2; round++) {
+    await sleep(1_100); // longer than a connection counts as one in use
+    const ended = await sql(
+      database,
+      `SELECT ID FROM information_schema.PROCESSLIST WHERE DB = '${database.name}' AND ID <> CONNECTION_ID()`
+    );
+    assert.ok(ended.length > 1, `${ended.length} connections`);
+    for (const { ID } of ended) await sql(database, `KILL CONNECTION ${Number(ID)}`).catch(hadEnded);
+    assert.deepEqual(await askAll(), before);
+  }
 });
 
 test('no block waits for what callers ask, however long that takes', async (t) => {

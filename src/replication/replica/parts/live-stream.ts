@@ -1,3 +1,4 @@
+import { hasCode } from '../../../errors.ts';
 import type { Logger } from '../../../log.ts';
 import { blockText } from '../../../wire/data/database.ts';
 import { type Applied, Heartbeats } from '../../client/heartbeats.ts';
@@ -117,7 +118,10 @@ export class LiveStream {
     // A source that refuses the place is not asked for it again, nor one after another, whose rows the replica may have taken.
     this.#liveWith = null;
     if (after) {
-      const resumed = await Subscription.open(client, after);
+      const resumed = await Subscription.open(client, after).catch((caught: unknown) => {
+        if (!isRefusal(caught)) this.#liveWith = client.url; // it has not said anything yet
+        throw caught;
+      });
       await resumed.learned(new AbortController().signal); // it waits for a moment only
       if (resumed.isResumed || resumed.hasBegun) return resumed;
       resumed.close();
@@ -141,4 +145,10 @@ export class LiveStream {
     if (state?.height == null || state.phase === 'bootstrapping') return null;
     return { height: state.height, blockTime: state.blockTime };
   }
+}
+
+/** Whether a source answered that it does not take the request, now or later. */
+function isRefusal(caught: unknown): boolean {
+  const status = hasCode(caught, 'SOURCE_REFUSED') ? Number(caught.detail['status']) : 0;
+  return status >= 400 && status < 500 && status !== 429;
 }

@@ -46,7 +46,7 @@ async function open(answer: (path: string) => 'resumed' | 'plain' | 'refused', s
     server.close();
     await client.close();
   };
-  return { stream, sources, asked, end };
+  return { stream, sources, server, asked, end };
 }
 
 const AFTER = '&after=7:a7::l7';
@@ -62,6 +62,23 @@ test('behind the block of a replica that was live with this source: once, and wh
   assert.deepEqual([stream.takeResumed(), stream.takeResumed(), stream.mayResume], [true, false, false]);
   assert.deepEqual(asked, ['', AFTER]);
   await end();
+});
+
+test('a source that is away, or not ready, is asked for the place again; one that refuses the request is not', async () => {
+  for (const [status, mayResume] of [
+    [0, true],
+    [503, true],
+    [429, true],
+    [400, false]
+  ] as const) {
+    const { stream, server, end } = await open(() => 'resumed');
+    stream.noteLive();
+    server.options.verifyClient = (_, answer) => answer(false, status);
+    if (status === 0) server.close();
+    await assert.rejects(stream.subscription());
+    assert.equal(stream.mayResume, mayResume, String(status));
+    await end();
+  }
 });
 
 test('not behind a block that may have come from another source since', async () => {

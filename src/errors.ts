@@ -357,6 +357,12 @@ export const ERRORS = {
   },
   /** The transaction that was built does not read as the action that was asked for. It is not handed out. */
   SELF_CHECK_FAILED: { status: 500, hint: 'report with the request' },
+  /** The coin node took a transaction and gave no answer: whether it was sent is not known. */
+  BROADCAST_UNKNOWN: {
+    status: 504,
+    hint: 'send the same tx_hex again once the node answers, and build no other transaction for this payment meanwhile',
+    isReasonPublic: true
+  },
   /** A coin node or its network refuses a transaction. */
   TRANSACTION_REJECTED: {
     status: 422,

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { PlatformError } from '../errors.ts';
 import type { Aside } from '../service/turns/turns.ts';
+import { heaviestHolder } from './heaviest-holder.ts';
 
 interface Answered<T> {
   /** Digest of the request. */
@@ -24,7 +25,7 @@ interface AnswerLimits<T> {
   readonly ttlMs: number;
   /** Most answers of one holder, and their most bytes. */
   readonly mostOfOne: Room;
-  /** Most answers of all holders, and their most bytes. Beyond either, the oldest answers are forgotten. */
+  /** Most answers of all holders, and their most bytes. Beyond either, the holder that has the most loses its oldest answer. */
   readonly most: Room;
   readonly sizeOf: (answer: T) => number;
 }
@@ -39,7 +40,8 @@ const sortNames = (_: string, value: unknown): unknown =>
  * Keeps answers by request id for a while: a request that is sent again gets the same answer and reserves no further
  * coins.
  *
- * Ids belong to their holder. A holder at its limit gets no new ones.
+ * Ids belong to their holder. A holder at its limit gets no new ones, and nobody makes another's answers forgotten who has
+ * fewer.
  */
 export class AnsweredRequests<T> {
   readonly #limits: AnswerLimits<T>;
@@ -76,19 +78,13 @@ export class AnsweredRequests<T> {
     if (known && known.request !== digest)
       throw new PlatformError('REQUEST_INVALID', { reason: 'request_id was used for another request' });
     if (known) return await aside(() => known.answer);
-    const { mostOfOne, most } = this.#limits;
+    const { mostOfOne } = this.#limits;
     const own = this.#roomOf(holder);
     if (own.count >= mostOfOne.count || own.bytes >= mostOfOne.bytes)
       throw new PlatformError('RESERVATIONS_FULL', {
         reason: `${own.count} answers with a request_id are kept for this caller: release_tx forgets one`
       });
-    let { count, bytes } = this.#roomOf();
-    for (const [oldest, { end, sizeBytes }] of this.#answers) {
-      if (count < most.count && bytes < most.bytes) break;
-      if (end === Number.POSITIVE_INFINITY) continue;
-      this.#answers.delete(oldest);
-      [count, bytes] = [count - 1, bytes - sizeBytes];
-    }
+    this.#makeRoom();
     return await this.#make(key, { request: digest, holder }, make);
   }
 
@@ -100,6 +96,20 @@ export class AnsweredRequests<T> {
     if (!known || known.end === Number.POSITIVE_INFINITY) return undefined;
     this.#answers.delete(key);
     return await known.answer;
+  }
+
+  /** Forgets complete answers until there is room for one more. */
+  #makeRoom(): void {
+    const { most } = this.#limits;
+    for (let room = this.#roomOf(); room.count >= most.count || room.bytes >= most.bytes; room = this.#roomOf()) {
+      const complete = [...this.#answers].filter(([, { end }]) => end !== Number.POSITIVE_INFINITY);
+      const giver = heaviestHolder(
+        complete.map(([, { holder, sizeBytes }]) => [holder, 1 / most.count + sizeBytes / most.bytes])
+      );
+      const oldest = complete.find(([, { holder }]) => holder === giver);
+      if (!oldest) return;
+      this.#answers.delete(oldest[0]);
+    }
   }
 
   async #make(key: string, of: Pick<Answered<T>, 'request' | 'holder'>, make: () => Promise<T>): Promise<T> {

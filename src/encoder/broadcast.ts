@@ -15,7 +15,7 @@ const REFUSALS = [-25, -26];
  *
  * @param hex the whole transaction
  * @returns the transaction id
- * @throws {PlatformError} REQUEST_INVALID, TRANSACTION_REJECTED with the node's reason, NODE_UNREACHABLE, NODE_REFUSED
+ * @throws {PlatformError} REQUEST_INVALID, TRANSACTION_REJECTED with the node's reason, BROADCAST_UNKNOWN, NODE_REFUSED
  */
 export async function broadcast(hex: string, rpc: Pick<NodeRpc, 'call'>): Promise<string> {
   const bytes = readTransactionHex(hex);
@@ -23,6 +23,7 @@ export async function broadcast(hex: string, rpc: Pick<NodeRpc, 'call'>): Promis
   try {
     await rpc.call('sendrawtransaction', [bytes.toString('hex')]);
   } catch (caught) {
+    if (hasCode(caught, 'NODE_UNREACHABLE')) throw unknownOutcome(txid, caught);
     if (!hasCode(caught, 'NODE_REFUSED')) throw caught;
     const { rpcCode, reason } = caught.detail;
     if (rpcCode === ALREADY_CONFIRMED || (REFUSALS.includes(Number(rpcCode)) && (await isConfirmed(txid, rpc))))
@@ -33,6 +34,12 @@ export async function broadcast(hex: string, rpc: Pick<NodeRpc, 'call'>): Promis
     throw new PlatformError('TRANSACTION_REJECTED', { reason: String(reason) }, { cause: caught });
   }
   return txid;
+}
+
+/** Returns the error for a node that left without an answer: it may have read the transaction, and may send it yet. */
+function unknownOutcome(txid: string, cause: PlatformError): PlatformError {
+  const reason = `the coin node did not answer, and may have sent the transaction ${txid}, or may send it yet`;
+  return new PlatformError('BROADCAST_UNKNOWN', { reason, txid }, { cause });
 }
 
 /**

@@ -3,7 +3,7 @@ import { toDecimal } from '../coin/amount.ts';
 import type { NodeRpc } from '../coin/node/node-rpc.ts';
 import type { NodeWatch } from '../coin/node/node-watch.ts';
 import { addressScript } from '../coin/script/address-script.ts';
-import type { ErrorCode } from '../errors.ts';
+import { type ErrorCode, PlatformError } from '../errors.ts';
 import { type RpcCaller, type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
 import { OrNull } from '../wire/or-null.ts';
 import { AlarmSchema, toldAlarm } from '../wire/state/alarm.ts';
@@ -164,7 +164,10 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
     build: (deps: EncoderDeps, holder: string) => Promise<T>
   ): Promise<T> => {
     const holder = holderOf(caller);
-    const make = () => build(askedBy(caller), holder);
+    const make = async () => {
+      refuseSilent(deps.seen);
+      return await build(askedBy(caller), holder);
+    };
     if (request.request_id === undefined) return await make();
     return (await answered.once(holder, request.request_id, { method, request }, make, caller.aside)) as T;
   };
@@ -188,7 +191,10 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       result: QuoteSchema,
       write: false,
       errors: NODE_ERRORS,
-      run: async () => quoteOf(await deps.policy.read())
+      run: async () => {
+        refuseSilent(deps.seen);
+        return quoteOf(await deps.policy.read());
+      }
     }),
     create_tx: rpcMethod({
       summary: 'Builds the unsigned PSBT of an action, and reserves the coins that it chose itself',
@@ -232,15 +238,21 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       result: CancelledSchema,
       write: true,
       errors: [...NODE_ERRORS, 'COIN_UNUSABLE'],
-      run: (request, caller) => cancelEnvelope(request, askedBy(caller))
+      run: (request, caller) => {
+        refuseSilent(deps.seen);
+        return cancelEnvelope(request, askedBy(caller));
+      }
     }),
     broadcast_tx: rpcMethod({
       summary: 'Hands a signed transaction to the network',
       params: Type.Object({ tx_hex: TRANSACTION_HEX }),
       result: Type.Object({ txid: TXID }),
       write: true,
-      errors: [...NODE_ERRORS, 'TRANSACTION_REJECTED'],
-      run: async ({ tx_hex }) => ({ txid: await broadcast(tx_hex, deps.rpc) })
+      errors: [...NODE_ERRORS, 'TRANSACTION_REJECTED', 'BROADCAST_UNKNOWN'],
+      run: async ({ tx_hex }) => {
+        refuseSilent(deps.seen);
+        return { txid: await broadcast(tx_hex, deps.rpc) };
+      }
     }),
     get_utxos: rpcMethod({
       summary: `The coins of an address that can be spent now, those of blocks first, the largest first; at most ${MOST_LISTED}`,
@@ -249,9 +261,21 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       write: false,
       needsKey: true,
       errors: [...NODE_ERRORS, 'COINS_INSUFFICIENT'],
-      run: ({ address }, caller) => listUtxos(address, askedBy(caller))
+      run: ({ address }, caller) => {
+        refuseSilent(deps.seen);
+        return listUtxos(address, askedBy(caller));
+      }
     })
   };
+}
+
+/**
+ * Refuses a call at once while the node is known not to answer: calls that wait for it would take the turns of all others.
+ *
+ * @throws {PlatformError} NODE_UNREACHABLE
+ */
+function refuseSilent({ node: { alarm } }: EncoderSight): void {
+  if (alarm?.code === 'NODE_UNREACHABLE') throw new PlatformError('NODE_UNREACHABLE', { reason: alarm.reason });
 }
 
 /** Returns the result of `health`, from memory. */

@@ -253,7 +253,10 @@ export function trackerMethods(
       result: FirstSeenSchema,
       write: false,
       errors: ERRORS,
-      run: ({ address }) => questions.firstSeen(address)
+      run: ({ address }) => {
+        questions.refuseUnfit();
+        return questions.firstSeen(address);
+      }
     }),
     get_first_seen_status: rpcMethod({
       summary: 'As `get_first_seen`, with the state of the tracker',

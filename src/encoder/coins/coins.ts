@@ -242,8 +242,7 @@ export class NodeCoins {
 
   /** Drops immature payouts of extension blocks. `gettxout` does not mark them: the transaction itself does. */
   async #withoutYoungPayouts<C extends Outpoint & { readonly confirmations: number }>(coins: readonly C[]) {
-    // A tracker does not list them.
-    if (!this.#rules.hasExtensionBlocks || this.#rules.tracker) return coins;
+    if (!this.#rules.hasExtensionBlocks) return coins;
     const isYoung = ({ confirmations }: C) => confirmations > 0 && confirmations < EXTENSION_MATURITY;
     const transactions = await this.#transactionsOf(coins.filter(isYoung));
     return coins.filter((coin) => {

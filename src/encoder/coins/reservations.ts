@@ -1,4 +1,5 @@
 import { PlatformError } from '../../errors.ts';
+import { heaviestHolder } from '../heaviest-holder.ts';
 
 /** An output of a transaction. */
 export interface Outpoint {
@@ -11,7 +12,7 @@ interface ReservationLimits {
   readonly ttlMs: number;
   /** Most coins of one holder. */
   readonly mostOfOne: number;
-  /** Most coins of all holders. Beyond it the oldest reservations end. */
+  /** Most coins of all holders. Beyond it the oldest reservations of the holder that has the most end. */
   readonly most: number;
 }
 
@@ -54,7 +55,8 @@ export class Reservations {
   readonly #now: () => number;
   /** By coin and holder, in the order of their end: all last equally long. */
   readonly #held = new Map<string, Reservation>();
-  readonly #byHolder = new Counts();
+  /** Names of the reservations of each holder, in the same order. */
+  readonly #byHolder = new Map<string, Set<string>>();
   readonly #byCoin = new Counts();
 
   /** @param now  monotonic milliseconds */
@@ -94,22 +96,29 @@ export class Reservations {
    */
   take(coins: readonly Outpoint[], holder: string, request?: string): void {
     this.#expire();
-    const count = this.#byHolder.of(holder);
-    if (count + coins.length > this.#limits.mostOfOne)
-      throw new PlatformError('RESERVATIONS_FULL', {
-        reason: `${count} coins are reserved for this caller: release_tx frees those of a request_id`
-      });
+    const count = this.#byHolder.get(holder)?.size ?? 0;
+    if (count + coins.length > this.#limits.mostOfOne) throw isFull(count);
     const taken = coins.find((coin) => this.leftMs(coin, holder) !== undefined);
     if (taken) throw new PlatformError('COIN_UNUSABLE', { reason: `${keyOf(taken)} is reserved by another call` });
+    this.#makeRoom(coins.length, holder);
     const end = this.#now() + this.#limits.ttlMs;
+    const own = this.#byHolder.get(holder) ?? new Set();
     for (const coin of coins.map(keyOf)) {
-      this.#held.set(nameOf(coin, holder), { coin, holder, request, end });
-      this.#byHolder.add(holder, 1);
+      const name = nameOf(coin, holder);
+      this.#held.set(name, { coin, holder, request, end });
+      this.#byHolder.set(holder, own.add(name));
       this.#byCoin.add(coin, 1);
     }
-    for (const name of this.#held.keys()) {
-      if (this.#held.size <= this.#limits.most) break;
-      this.#drop(name);
+  }
+
+  /** Ends reservations of those who have the most until a holder has room. @throws {PlatformError} RESERVATIONS_FULL for the one that would have the most */
+  #makeRoom(coins: number, holder: string): void {
+    while (this.#held.size + coins > this.#limits.most) {
+      const parts = [...this.#byHolder].map(([name, held]) => [name, held.size] as const);
+      const giver = heaviestHolder([...parts, [holder, coins]]);
+      if (giver === undefined || giver === holder) throw isFull(this.#byHolder.get(holder)?.size ?? 0);
+      const [oldest] = this.#byHolder.get(giver)!;
+      this.#drop(oldest!);
     }
   }
 
@@ -140,7 +149,9 @@ export class Reservations {
     const held = this.#held.get(name);
     if (!held) return;
     this.#held.delete(name);
-    this.#byHolder.add(held.holder, -1);
+    const own = this.#byHolder.get(held.holder);
+    own?.delete(name);
+    if (own?.size === 0) this.#byHolder.delete(held.holder);
     this.#byCoin.add(held.coin, -1);
   }
 }
@@ -159,6 +170,11 @@ class Counts {
     else this.#counts.delete(name);
   }
 }
+
+const isFull = (count: number) =>
+  new PlatformError('RESERVATIONS_FULL', {
+    reason: `${count} coins are reserved for this caller: release_tx frees those of a request_id`
+  });
 
 const nameOf = (coin: string, holder: string): string => `${coin} ${holder}`;
 

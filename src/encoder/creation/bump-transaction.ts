@@ -47,7 +47,8 @@ export const BumpParams = Type.Object({
   compressedPubKey: Type.Optional(
     Type.String({
       maxLength: 130,
-      description: "the source's key, where further coins of a nested segwit address are needed"
+      description:
+        "the source's key, for a taproot address, and where further coins of a nested segwit address are needed"
     })
   ),
   request_id: Type.Optional(REQUEST_ID)
@@ -93,7 +94,7 @@ export async function bumpTransaction(request: BumpRequest, deps: EncoderDeps, h
   const rules = { magic, isEnvelopeActive };
   const bytes = await readBytes(request, coins);
   await refuseSettled(readRawTransaction(bytes), deps);
-  const replaced = await readReplaced(bytes, request.change, { coins, network, rules });
+  const replaced = await readReplaced(bytes, request, { coins, network, rules });
   const added = await addCoins(request, replaced, policy, deps, holder);
   try {
     return describe(request, replaced, added, policy, deps, rules);

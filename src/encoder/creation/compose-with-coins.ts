@@ -33,6 +33,9 @@ interface Obstacle {
 
 /** Most attempts: another caller may spend the chosen coins meanwhile, and then others are chosen. */
 const TRIES = 5;
+/** Most further coins that are looked at when a choice failed: a list may be as old as the last block. */
+const MOST_LOOKED_AT = 1_000;
+const SPENT = 'it is spent, or too young to be spent';
 const LACKS_MEMPOOL =
   'the UTXO tracker has not read the whole mempool yet, so coins that no block has may be missing: ask again later';
 const TOO_LONG = `the transactions that its coins come from are longer than the ${MOST_PSBT_SOURCE_BYTES} bytes that fit a PSBT: spend fewer coins at once`;
@@ -71,6 +74,7 @@ export async function composeWithCoins(
       if (obstacles.length === 0) return { ...composed, first: { ...composed.first, coins: sourced } };
       if (places.length > 0) throw unusable(obstacles[0]!.coin, obstacles[0]!.reason);
       for (const obstacle of obstacles) gone.set(keyOf(obstacle.coin), obstacle);
+      await leaveOutSpent(candidates, gone, deps);
     } catch (caught) {
       reservations.release(reserved, holder);
       throw caught;
@@ -80,6 +84,17 @@ export async function composeWithCoins(
   throw new PlatformError('COINS_INSUFFICIENT', {
     reason: [`${TRIES} choices of coins failed`, ...tellGone(gone)].join('; ')
   });
+}
+
+/** Leaves out those of the next candidates that cannot be spent, so that no further attempt is lost to them. */
+async function leaveOutSpent(
+  candidates: readonly SourcedCoin[],
+  gone: Map<string, Obstacle>,
+  deps: CoinDeps
+): Promise<void> {
+  const next = takeFree(candidates, gone, deps).slice(0, MOST_LOOKED_AT);
+  const alive = new Set((await deps.coins.spendable(next)).map(keyOf));
+  for (const coin of next) if (!alive.has(keyOf(coin))) gone.set(keyOf(coin), { coin, reason: SPENT });
 }
 
 /**
@@ -188,7 +203,7 @@ async function examine(
   const alive = new Set(spendable.map(keyOf));
   const long = new Set(tooLongForPsbt(sender, sourced).map(keyOf));
   const obstacles = chosen.flatMap((coin): readonly Obstacle[] => {
-    if (!alive.has(keyOf(coin))) return [{ coin, reason: 'it is spent, or too young to be spent' }];
+    if (!alive.has(keyOf(coin))) return [{ coin, reason: SPENT }];
     if (long.has(keyOf(coin))) return [{ coin, reason: TOO_LONG }];
     if (!crowded.has(keyOf(coin))) return [];
     const reason = unconfirmed

@@ -15,7 +15,8 @@ import {
   fundedOutputs,
   type Order,
   orderLocks,
-  type Reveal
+  type Reveal,
+  surplusOf
 } from '../transaction/compose.ts';
 import { freeAmount } from '../transaction/dust.ts';
 import { chooseEncoding, type Encoding, type EncodingFacts, mayBeHalfKnown } from '../transaction/encodings.ts';
@@ -186,12 +187,14 @@ async function createReveal(
     await refuseSpent({ txid, locked }, deps.coins);
     const reveal = composeReveal(plan.order, { txid, locked });
     checkReveal(plan, reveal, funding.outputs);
+    const surplus = surplusOf(plan.order, reveal.funding);
+    if (request.customOutputs === undefined) refuseForgotten(plan.order, reveal, surplus);
     return {
       ...summary(
         reveal,
         locked.map(({ vout, amount }) => ({ txid, vout, amount }))
       ),
-      ...warn(warningsOf(plan, reveal)),
+      ...warn([...warningsOf(plan, reveal), ...holdsMore(surplus, plan.order)]),
       psbt: psbtPaying(reveal.form, revealSpent(reveal.funding, bytes), reveal.fee),
       encoding,
       txid: encoding === 'P2SH' ? null : hashId(writeBase(reveal.form))
@@ -204,6 +207,28 @@ async function createReveal(
     ].join('; ')
   );
 }
+
+/**
+ * Refuses a second call without payments where the first transaction holds more than any fee explains: the action would be
+ * revealed without what it pays.
+ *
+ * @param surplus satoshis @throws {PlatformError} REQUEST_INVALID
+ */
+function refuseForgotten({ limitFee }: Order, { form, fee }: Reveal, surplus: bigint): void {
+  if (surplus <= 0n) return;
+  try {
+    limitFee(form, fee + surplus);
+  } catch (caught) {
+    if (!(caught instanceof PlatformError)) throw caught;
+    throw invalid(
+      `the first transaction holds ${surplus} satoshis more than the second one needs: send the customOutputs of the first call, [] where it had none`
+    );
+  }
+}
+
+/** @param surplus satoshis beyond what the order would lock */
+const holdsMore = (surplus: bigint, { changeScript, dust }: Order): readonly Warning[] =>
+  surplus < freeAmount(changeScript, dust) ? [] : [['FIRST_HOLDS_MORE', `${surplus} satoshis`]];
 
 /** Refuses a first transaction that does not pay the request's `feeQuote`. @throws {PlatformError} REQUEST_INVALID */
 function refuseOtherQuote(order: Order, outputs: readonly FormOutput[]): void {
@@ -310,6 +335,7 @@ function requestWarnings(
 ): readonly Warning[] {
   const { options, fee, feePerKb, rbf } = request;
   const hasScripts = encoding === 'P2WSH' || encoding === 'P2SH';
+  const isGuessedKey = !options?.signerSupportsScripts && mayBeHalfKnown(sender);
   const isGuess = fee === undefined && feePerKb === undefined && policy.source === 'relay fee';
   return [
     ...unknownParams(request).map((name) => ['UNKNOWN_PARAMETER', name.slice(0, MAX_NAME)] as const),
@@ -318,7 +344,8 @@ function requestWarnings(
     ...(rbf ? (['KEEP_FIRST_INPUT'] as const) : []),
     ...(rbf && !replacesByDefault ? (['NODES_REPLACE_NOTHING'] as const) : []),
     ...(hasScripts && !options?.signerSupportsScripts ? (['SIGNER_NEEDS_SCRIPTS'] as const) : []),
-    ...(hasScripts && !options?.signerSupportsScripts && mayBeHalfKnown(sender) ? (['KEY_IS_WHOLE'] as const) : [])
+    ...(hasScripts && isGuessedKey ? (['KEY_IS_WHOLE'] as const) : []),
+    ...(encoding === 'MULTISIGN' && isGuessedKey ? (['OUTPUTS_NEED_KEY'] as const) : [])
   ];
 }
 

@@ -11,7 +11,7 @@ import { keyOf } from '../coins/reservations.ts';
 import { MOST_PSBT_SOURCE_BYTES } from '../coins/spent.ts';
 import type { Spent } from '../transaction/psbt.ts';
 import { MAX_INPUTS } from '../transaction/select-coins.ts';
-import { SPARE_WEIGHT } from '../transaction/sender.ts';
+import { SPARE_WEIGHT, taprootFields } from '../transaction/sender.ts';
 import { paidScript, REPLACEABLE } from './request.ts';
 
 /** An unconfirmed transaction with the facts that its replacement needs. */
@@ -50,12 +50,13 @@ const MOST_SPENT_BYTES = 4_000_000;
 /**
  * Reads a signed transaction and the coins it spends.
  *
- * @param change an address: the last output that pays it is the change. By default the very last output, if it pays the source
+ * @param asked `change` is an address: the last output that pays it is the change. By default the very last output, if it pays
+ *   the source. `compressedPubKey` is the source's key
  * @throws {PlatformError} REQUEST_INVALID, COIN_UNUSABLE, NODE_UNREACHABLE, NODE_REFUSED
  */
 export async function readReplaced(
   bytes: Buffer,
-  change: string | undefined,
+  { change, compressedPubKey }: { readonly change?: string; readonly compressedPubKey?: string },
   { coins, network, rules }: { readonly coins: NodeCoins; readonly network: ChainNetwork; readonly rules: LaneRules }
 ): Promise<ReplacedTransaction> {
   const transaction = readRawTransaction(bytes);
@@ -103,7 +104,7 @@ export async function readReplaced(
     carried,
     spent: placed.map((coin, at) => {
       const isLeftOut = unlocks[at]!.witness.length > 0 && needed + spares > MOST_PSBT_SOURCE_BYTES;
-      return { ...spentOf(coin, unlocks[at]!), ...(isLeftOut && { transaction: null }) };
+      return { ...spentOf(coin, unlocks[at]!, compressedPubKey), ...(isLeftOut && { transaction: null }) };
     }),
     kept: outputs.filter((_, at) => at !== changeAt),
     vsize: virtualSize({ inputs: form, outputs }),
@@ -141,15 +142,20 @@ async function sourceOf(
   return (await coins.placed([funded]))[0]!.script;
 }
 
-/** Returns the PSBT fields of an input, read from its signed form. */
+/** Returns the PSBT fields of an input, read from its signed form. @param publicKey of the source, where it is known */
 function spentOf(
   { amount, script, transaction }: PlacedCoin,
-  { script: unlock, witness }: { readonly script: Buffer; readonly witness: readonly Buffer[] }
+  { script: unlock, witness }: { readonly script: Buffer; readonly witness: readonly Buffer[] },
+  publicKey: string | undefined
 ): Spent {
   const kind = readProgram(script)?.kind;
   const hasWitness = witness.length > 0;
   const whole = { amount, script, hasWitness, transaction: readRawTransaction(Buffer.from(transaction)).baseBytes };
-  if (kind === 'taproot') return { ...whole, transaction: null, fields: leafFields(witness) };
+  if (kind === 'taproot') {
+    // Of a spend by key the witness tells nothing.
+    const fields = witness.length < 2 ? taprootFields(script, publicKey) : leafFields(witness);
+    return { ...whole, transaction: null, fields };
+  }
   const redeemScript = kind === 'scriptHash' ? readScript(unlock)?.at(-1)?.data : undefined;
   const inner = readProgram(redeemScript ?? script)?.kind;
   const witnessScript = inner === 'witnessScriptHash' ? witness.at(-1) : undefined;
@@ -158,7 +164,7 @@ function spentOf(
 
 function leafFields(witness: readonly Buffer[]): Spent['fields'] {
   const [leaf, way] = witness.slice(-2);
-  if (witness.length < 2 || !leaf || !way) return {};
+  if (!leaf || !way) return {};
   const version = way[0]! & 0xfe;
   try {
     return { tapLeafScript: [[TaprootControlBlock.decode(way), Buffer.from([...leaf, version])]] };

@@ -5,6 +5,10 @@ const WARNINGS = {
     "the second transaction spends a script, which a node's wallet cannot sign: unless your signer can, do not broadcast the first one, and ask with options.signerSupportsScripts: false",
   KEY_IS_WHOLE:
     'a taproot address does not tell the first byte of its key: the second transaction can be signed only if it is that of compressedPubKey. If you know 32 bytes of the key, do not broadcast the first one',
+  OUTPUTS_NEED_KEY:
+    'a taproot address does not tell the first byte of its key: what the outputs hold can be spent only if it is that of compressedPubKey',
+  FIRST_HOLDS_MORE:
+    'the first transaction holds more than the second one needs, and what is left over comes back as change: if the first call had other customOutputs or another feePerKb, send them again',
   REVEAL_NEEDED:
     'sign and broadcast psbt, then call create_tx again with its txid in p2shHash: that reveals the action',
   UNKNOWN_PARAMETER: 'create_tx has no such parameter',

@@ -106,6 +106,19 @@ export function composeReveal(order: Order, funding: Funding): Reveal {
   throw new PlatformError('COINS_INSUFFICIENT', { reason });
 }
 
+/**
+ * Returns the satoshis that a first transaction holds beyond what this order would lock: the first call had other payments or
+ * another fee rate. It is at most 0 where it holds no more.
+ */
+export function surplusOf(order: Order, { locked }: Funding): bigint {
+  const held = locked.reduce((sum, { amount }) => sum + amount, 0n);
+  const needed = fundingAmounts(
+    order,
+    locked.map(({ lock }) => lock)
+  );
+  return needed.reduce((left, amount) => left - amount, held);
+}
+
 /** Returns the locks of an order in two steps. */
 export function orderLocks({ encoding, frame, sender, magic }: Order & { encoding: TwoStepEncoding }): readonly Lock[] {
   return locksOf(encoding, frame, sender, magic);

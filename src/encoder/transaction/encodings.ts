@@ -83,6 +83,8 @@ function obstacle(
       return chunkObstacle(sender, signer, isNamed);
     case 'MULTISIGN':
       if (!relay.permitsBareMultisig) return 'the node does not relay bare multisig';
+      if (!signer.scripts && !isNamed && mayBeHalfKnown(sender))
+        return `the first byte of the key of ${sender.address} cannot be checked, and with a wrong one nobody could spend what the outputs hold: name MULTISIGN if it is the key's own`;
       return sender.publicKey ? undefined : `the public key of ${sender.address} is not known: send compressedPubKey`;
   }
 }

@@ -117,6 +117,18 @@ export function readSender(text: string, publicKey: string | undefined, network:
   }
 }
 
+/**
+ * Returns the PSBT fields by which a signer knows its key of a taproot output; none where the output is not that of the key.
+ *
+ * @param publicKey hex of 33 bytes, the untweaked key @throws {PlatformError} REQUEST_INVALID @see BIP 371
+ */
+export function taprootFields(script: Uint8Array, publicKey: string | undefined): Sender['fields'] {
+  const tapInternalKey = readKey(publicKey)?.subarray(1);
+  return tapInternalKey && p2tr(tapInternalKey).script.every((byte, at) => byte === script[at])
+    ? { tapInternalKey }
+    : {};
+}
+
 function readKey(hex: string | undefined): Buffer | null {
   if (hex === undefined) return null;
   if (hex.length === 130) throw invalid('the public key is uncompressed: send its 33 bytes, which begin with 02 or 03');

@@ -37,12 +37,19 @@ test('RESERVATIONS_FULL: new ids while there is no room, by number and by size; 
   }
 });
 
-test("ids are each caller's own; where all callers together have no room, the oldest answer goes", async () => {
+test("ids are each caller's own; where all callers together have no room, the oldest answer of equals goes", async () => {
   const { ask } = open({ most: { ...PLENTY, count: 2 } });
   const first = await ask('a');
   assert.notEqual(await ask('a', { other: true }, 'B'), first);
   await ask('b');
   assert.notEqual(await ask('a'), first, 'forgotten');
+});
+
+test("who has the most loses the oldest answer: strangers' long ones end nobody's short one", async () => {
+  const { requests, ask } = open({ most: { ...PLENTY, bytes: 100 } });
+  const first = await ask('order 17');
+  for (let other = 0; other < 6; other++) await requests.once(`B${other}`, 'a', {}, async () => 'x'.repeat(60));
+  assert.equal(await ask('order 17'), first);
 });
 
 test('a forgotten answer is returned once; another caller cannot forget it', async () => {

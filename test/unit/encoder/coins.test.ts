@@ -105,3 +105,25 @@ test('TRACKER_UNAVAILABLE: an amount that the node tells otherwise; the rest wou
     code: 'NODE_REFUSED'
   });
 });
+
+test('a payout of an extension block that is too young is told by the node, also where a tracker lists the coins', async () => {
+  const input = { txid: 'ab'.repeat(32), vout: 0, sequence: 0xffffffff };
+  const stays = { amount: 1n, script: Buffer.from([0x58, 0x20, ...Buffer.alloc(32)]) };
+  const pays = [stays, { amount: 2n, script: OWN }];
+  const plain = writeBase({ inputs: [{ ...input, unlock: { script: Buffer.alloc(0), witness: [] } }], outputs: pays });
+  // The HogEx: a flag of 8 behind the version, no witness.
+  const hogEx = Buffer.concat([
+    plain.subarray(0, 4),
+    Buffer.from([0, 8]),
+    plain.subarray(4, -4),
+    Buffer.from([0]),
+    plain.subarray(-4)
+  ]);
+  const { txid, isPayout } = readRawTransaction(hogEx);
+  assert.ok(isPayout);
+  const output = { confirmations: 2, coinbase: false, value: 0.00000002 };
+  const batch: NodeRpc['batch'] = async (method) => [method === 'gettxout' ? output : hogEx.toString('hex')];
+  const tracker = { coins: async () => ({ coins: [], lacksMempool: false }) };
+  const rules = { coinbaseMaturity: 100, hasExtensionBlocks: true, tracker };
+  assert.deepEqual(await new NodeCoins({ batch } as NodeRpc, rules).spendable([{ txid, vout: 1 }]), []);
+});

@@ -16,7 +16,13 @@ import { Reservations } from '../../../src/encoder/coins/reservations.ts';
 import { firstSpent, MOST_PSBT_SOURCE_BYTES, revealSpent, tooLongForPsbt } from '../../../src/encoder/coins/spent.ts';
 import { composeWithCoins } from '../../../src/encoder/creation/compose-with-coins.ts';
 import { psbtPaying, selfCheck } from '../../../src/encoder/creation/self-check.ts';
-import { type Composed, compose, composeReveal, type Order } from '../../../src/encoder/transaction/compose.ts';
+import {
+  type Composed,
+  compose,
+  composeReveal,
+  type Order,
+  surplusOf
+} from '../../../src/encoder/transaction/compose.ts';
 import { dustAmount } from '../../../src/encoder/transaction/dust.ts';
 import { ENCODINGS } from '../../../src/encoder/transaction/encodings.ts';
 import { writePsbt } from '../../../src/encoder/transaction/psbt.ts';
@@ -267,6 +273,41 @@ test('TRACKER_NOT_READY: coins are missing while a tracker has not read the memp
   await assert.rejects(ask(true, true, [1n]), missing);
   await assert.rejects(ask(true, false), { code: 'COINS_INSUFFICIENT' });
   await assert.rejects(ask(false, true), { code: 'COINS_INSUFFICIENT' });
+});
+
+test('coins that were spent since the last block are left out at once, however many stand in front', async () => {
+  const [sender] = SENDERS as [Sender];
+  const order = orderOf({ encoding: 'OP_RETURN', frame: writeFrame('SEND|0|A|1'), sender });
+  const known = fund(
+    sender,
+    Array.from({ length: 60 }, (_, at) => 50_000_000n - BigInt(at))
+  ).map((coin) => ({ ...coin, height: 1 }));
+  const alive = known.at(-1)!;
+  const output = { confirmations: 3, coinbase: false, value: Number(alive.amount) / 1e8 };
+  const batch: NodeRpc['batch'] = async (method, calls) =>
+    calls.map(([txid]) => {
+      if (method === 'gettxout') return txid === alive.txid ? output : null;
+      return known.find((coin) => coin.txid === txid)!.transaction.toString('hex');
+    });
+  const coins = new NodeCoins({ call: async () => '100', batch } as unknown as NodeRpc, {
+    coinbaseMaturity: 100,
+    tracker: { coins: async () => ({ coins: known, lacksMempool: false }) }
+  });
+  const reservations = new Reservations({ ttlMs: 1_000, mostOfOne: 10, most: 10 });
+  const deps = { coins, reservations, holder: 'a' };
+  const { first } = await composeWithCoins(order, { places: [], unconfirmed: true }, deps);
+  assert.deepEqual([first.coins.map(({ txid }) => txid), reservations.count], [[alive.txid], 1]);
+});
+
+test('a first transaction holds what its order needs, and more by what a later order leaves out', () => {
+  for (const encoding of ['P2SH', 'TAPROOT'] as const) {
+    const order = orderOf({ encoding, frame: writeFrame(`SEND|0|${'A'.repeat(600)}`), sender: SENDERS.at(-1)! });
+    const paying = { ...order, outputs: [{ amount: 1_000_000n, script: SENDERS[1]!.script }] };
+    const { reveal } = compose(paying, fund(order.sender, [50_000_000n]));
+    assert.equal(surplusOf(paying, reveal!.funding), 0n);
+    const forgotten = surplusOf(order, reveal!.funding);
+    assert.ok(forgotten > 990_000n && forgotten < 1_010_000n, String(forgotten));
+  }
 });
 
 test('REQUEST_INVALID: an output below dust', () => {

@@ -72,10 +72,26 @@ test('RESERVATIONS_FULL: one caller has no more than its part, until its oldest 
   assert.equal(reservations.count, 4);
 });
 
-test('the oldest reservation ends when all callers together have no room: nobody fills it for others', () => {
-  const { reservations, holders } = open({ most: 2 });
-  for (const [vout, holder] of ['A', 'B', 'C'].entries()) reservations.take([coin(vout)], holder);
-  assert.deepEqual(holders(0, 1, 2), [undefined, 'B', 'C']);
+test('who has the most loses the oldest reservation when all callers together have no room: nobody ends those of a smaller one', () => {
+  const { reservations, holders } = open({ most: 4 });
+  reservations.take([coin(0)], 'A');
+  reservations.take([coin(1), coin(2), coin(3)], 'B');
+  reservations.take([coin(4)], 'C');
+  assert.deepEqual(holders(0, 1, 2, 3, 4), ['A', undefined, 'B', 'B', 'C']);
+  reservations.take([coin(5)], 'C');
+  assert.throws(() => reservations.take([coin(6), coin(7)], 'C'), { code: 'RESERVATIONS_FULL' });
+  assert.deepEqual(holders(0, 2, 3, 4, 5, 6), ['A', undefined, 'B', 'C', 'C', undefined]);
+});
+
+test('addresses of one network give way as one caller', () => {
+  const { reservations } = open({ most: 4 });
+  const network = ['2001:db8:7:1::/64', '2001:db8:7:2::/64', '2001:db8:7:3::/64'];
+  reservations.take([coin(0), coin(1)], 'A');
+  for (const [vout, holder] of network.entries()) reservations.take([coin(2 + vout)], holder);
+  assert.deepEqual(
+    [...[0, 1].map((vout) => reservations.leftMs(coin(vout), 'A')), reservations.leftMs(coin(2), network[0]!)],
+    [100, 100, undefined]
+  );
 });
 
 test('a request ends the reservations that it made, and none that another one made of the same coins', () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { DEFAULT_LIMITS, NO_LIMITS } from '../../../src/coin/limits.ts';
 import { connect, type Statements } from '../../../src/db/connection.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { HANDLERS } from '../../../src/indexer/actions/handlers.ts';
@@ -476,4 +477,32 @@ test('files for holders are asked for in an index that was opened again, and no 
   await store.rollBack(1);
   store.close();
   assert.equal((await sql(own, 'SELECT 1 FROM gated_files')).length, 0);
+});
+
+test('a list that was emptied below the height of LIMITS has the same rows in an index that was restarted', async () => {
+  const list = 'LIST|0|2||B|C|D';
+  const blocks = blocksOf(
+    [list],
+    ['LIST|1|2|1||B|C|D'],
+    ['LIST|1|2|1||B'],
+    ['ISSUE|0|TOKA|0|0|0||9'],
+    ['AIRDROP|0|TOKA|1|1'],
+    ['LIST|1|2|1||C']
+  );
+  const rules = {
+    ...TEST_RULES,
+    limitsAt: (height: number) => (height >= 5 ? DEFAULT_LIMITS : NO_LIMITS)
+  };
+  const dumps = [];
+  for (const size of [1, blocks.length]) {
+    const database = await createDatabase('indexer');
+    for (let at = 0; at < blocks.length; at += size) {
+      const store = await IndexerStore.open(database, rules, 30);
+      await store.addBlocks(blocks.slice(at, at + size));
+      store.close();
+    }
+    dumps.push(await dumpIndexer(database));
+  }
+  assert.equal(dumps[0]!['list_edits']?.length, 8);
+  assert.deepEqual(dumps[0], dumps[1]);
 });

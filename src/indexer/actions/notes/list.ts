@@ -111,7 +111,9 @@ function writeItems({ known, type: typeText, edit, items }: ListAction, step: St
   const members = edit === REMOVE ? former.without(valid) : former.with(valid);
   if (type === LIST_OF_TICKS) ledger.requestTokens([...members]);
   for (const item of members) ledger.rows.push(memberRow(action.index, idOf(item)));
-  ledger.set('list', String(root), { type, owner: before?.owner ?? action.source, members, changes: 0 });
+  // An edit that leaves nobody keeps no members: who reads the list counts from the edit before.
+  const changes = members.size > 0 ? 0 : (before?.changes ?? 0) + former.size;
+  ledger.set('list', String(root), { type, owner: before?.owner ?? action.source, members, changes });
 }
 
 /** Adds items to a list, or removes them. No other member is read. */

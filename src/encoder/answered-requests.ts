@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { PlatformError } from '../errors.ts';
 import type { Aside } from '../service/turns/turns.ts';
-import { heaviestHolder } from './heaviest-holder.ts';
+import { heaviestHolder } from './coins/heaviest-holder.ts';
 
 interface Answered<T> {
   /** Digest of the request. */

@@ -123,7 +123,13 @@ const MOST_ANSWERS = { count: 10_000, bytes: 64 * 2 ** 20 };
 /** Most kept answers of one caller without a key. */
 const MOST_OPEN_ANSWERS = { count: 200, bytes: 8 * 2 ** 20 };
 
-const NODE_ERRORS: readonly ErrorCode[] = ['NODE_UNREACHABLE', 'NODE_REFUSED', 'ANSWERS_WAITING', ...TRACKER_ERRORS];
+const NODE_ERRORS: readonly ErrorCode[] = [
+  'NODE_UNREACHABLE',
+  'NODE_REFUSED',
+  'NODE_BEHIND',
+  'ANSWERS_WAITING',
+  ...TRACKER_ERRORS
+];
 const BumpedSchema = Type.Object({
   psbt: Type.String({ description: 'hex of a PSBT, version 0' }),
   txid: OrNull(TXID, { description: 'null where signatures change it' }),

@@ -88,7 +88,7 @@ function registerReads(
           doc: {
             tag,
             summary:
-              'Coins that may be spent: a bare list of 10,000 at most, whose header Link names the next page; with `limit` or `after` page by page',
+              'Coins that may be spent: a bare list of 10,000 at most, whose headers name its block (X-Block-Hash) and the next page (Link); with `limit` or `after` page by page',
             statuses: STATUSES
           }
         },
@@ -102,7 +102,8 @@ function registerReads(
         const { params, query } = request;
         if (query.limit === undefined && query.after === undefined) {
           questions.refuseUnfit();
-          const { list, next } = await inTurn(request, () => questions.coinList(params.address));
+          const { list, blockHash, next } = await inTurn(request, () => questions.coinList(params.address));
+          if (blockHash !== null) reply.header('x-block-hash', blockHash);
           if (next !== null) reply.header('link', `<?limit=${MAX_PAGE}&after=${next}>; rel="next"`);
           return reply.type('application/json; charset=utf-8').send(list);
         }

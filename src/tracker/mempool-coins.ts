@@ -164,6 +164,10 @@ export class MempoolCoins implements MempoolSteps {
     this.#isDue = false;
     const all = await this.#looking(() => this.#options.list(signal));
     this.#isWhole = all.length <= MAX_TRANSACTIONS;
+    if (this.#isUnchanged(all)) {
+      this.#noteLook();
+      return 0;
+    }
     const present = new Set(all.slice(0, MAX_TRANSACTIONS));
     for (const txid of this.#transactions.keys()) if (!present.has(txid)) this.#transactions.delete(txid);
     this.#forgetUnowned(new Set(all));
@@ -246,10 +250,24 @@ export class MempoolCoins implements MempoolSteps {
       }
     }
     this.#sumUp();
+    this.#noteLook();
+    this.#version++;
+  }
+
+  /** Returns whether the maps are those of these transactions, and no stored coin has changed since they were built. */
+  #isUnchanged(all: readonly string[]): boolean {
+    return (
+      this.#indexedAt !== null &&
+      this.#isOfNow &&
+      all.length === this.#transactions.size + this.#odd.size &&
+      all.every((txid) => this.#transactions.has(txid) || this.#odd.has(txid))
+    );
+  }
+
+  #noteLook(): void {
     this.#indexedAt = monotonicMs();
     this.#lookMs = this.#indexedAt - this.#beganAt;
     this.#changesSeen.indexed = this.#changesSeen.listed;
-    this.#version++;
   }
 
   /** Sums up what is too much to be walked for each question. */

@@ -132,12 +132,18 @@ export class TrackerQuestions {
       throw new PlatformError('TRACKER_BEHIND', { reason: `the UTXO tracker is ${lag} blocks behind its node` });
   }
 
-  /** Returns the coins of the first page as a JSON array, and the cursor of the next page; null where there is none. */
-  async coinList(address: string): Promise<{ readonly list: string; readonly next: string | null }> {
+  /**
+   * Returns the coins of the first page as a JSON array, the hash of the block that they are of, and the cursor of the next page;
+   * null where there is none.
+   */
+  async coinList(
+    address: string
+  ): Promise<{ readonly list: string; readonly blockHash: string | null; readonly next: string | null }> {
     const json = await this.coins(address, MAX_PAGE);
     const end = json.indexOf(']') + 1; // no coin has such a character
-    const [, next = null] = NEXT_CURSOR.exec(json.toString('latin1', end, end + 100)) ?? [];
-    return { list: json.toString('latin1', UTXOS.length, end), next };
+    const rest = JSON.parse(`{${json.toString('utf8', end + 1)}`) as Rest;
+    const { nextCursor = null, sync } = rest;
+    return { list: json.toString('latin1', UTXOS.length, end), blockHash: sync.committed_hash, next: nextCursor };
   }
 
   async firstSeen(address: string): Promise<Static<typeof FirstSeenSchema>> {
@@ -187,8 +193,8 @@ export class TrackerQuestions {
 const SCRIPT = 'script:';
 /** Text before the list of coins. */
 const UTXOS = '{"utxos":';
-/** Text behind it, where another page follows. */
-const NEXT_CURSOR = /^,"nextCursor":"([0-9a-f]+)"/;
+/** Fields behind it. */
+type Rest = Omit<Static<typeof CoinsSchema>, 'utxos'>;
 /** Names of script kinds that clients use. */
 const TYPES: Readonly<Record<ScriptKind, string>> = {
   keyHash: 'p2pkh',

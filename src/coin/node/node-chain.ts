@@ -4,6 +4,7 @@ import { hasCode, PlatformError } from '../../errors.ts';
 import { shapeOf } from '../../wire/data/shape.ts';
 import { OrNull } from '../../wire/or-null.ts';
 import type { ChainNetwork } from '../chains.ts';
+import { refuseLoading } from './mempool-loading.ts';
 import type { NodeRpc } from './node-rpc.ts';
 
 /** Longest wait of one call; below its time limit. */
@@ -49,6 +50,8 @@ export interface NodeNeeds {
   readonly blocksFrom: number | null;
   /** Whether the node must have finished its initial download. */
   readonly isWhole?: boolean;
+  /** Whether it must have loaded the mempool that it had before its last start. */
+  readonly hasMempool?: boolean;
 }
 
 const validators = {
@@ -71,13 +74,14 @@ export class NodeChain {
    * Checks network and history of the node, and returns its tip.
    *
    * @throws {PlatformError} NODE_MISMATCH for another chain or network; NODE_REFUSED with the remedy when it lacks
-   *   history; NODE_BEHIND during its initial download
+   *   history; NODE_BEHIND during its initial download, or while it loads its mempool
    */
   async verify(expected: ChainNetwork, needs: NodeNeeds, signal?: AbortSignal): Promise<NodeTip> {
     const info = await this.verifyNetwork(expected, signal);
     refuseLack(info, needs);
     if (needs.hasIndex) await this.#verifyIndex(signal);
     if (needs.isWhole && info.initialblockdownload && expected.network !== 'regtest') throw isDownloading(info);
+    if (needs.hasMempool) await refuseLoading(this.#rpc, signal);
     return tipOf(info);
   }
 
@@ -114,8 +118,9 @@ export class NodeChain {
     await sleep(waitMs, undefined, { signal });
   }
 
-  /** Returns the ids of all transactions in the mempool. */
+  /** Returns the ids of all transactions in the mempool. @throws {PlatformError} NODE_BEHIND while the node loads it */
   async mempool(signal?: AbortSignal): Promise<readonly string[]> {
+    await refuseLoading(this.#rpc, signal);
     const [txids] = await this.#rpc.batch('getrawmempool', [[]], signal ? { signal } : {});
     return checked(validators.hashes, txids, 'getrawmempool');
   }

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import Type from 'typebox';
 import { toDecimal } from '../../coin/amount.ts';
+import { refuseLoading } from '../../coin/node/mempool-loading.ts';
 import { malformed, readNodeHash, readNodeHeight } from '../../coin/node/node-answer.ts';
 import type { NodeRpc } from '../../coin/node/node-rpc.ts';
 import { EXTENSION_MATURITY, readRawTransaction } from '../../coin/raw/raw-transaction.ts';
@@ -211,11 +212,13 @@ export class NodeCoins {
    * Returns those of the coins that can be spent now, in their order.
    *
    * @throws {PlatformError} TRACKER_UNAVAILABLE when the tracker told another amount than the node: what is left over
-   *   would be a fee that nobody was told; NODE_UNREACHABLE, NODE_REFUSED
+   *   would be a fee that nobody was told; NODE_BEHIND while transactions that spend coins are being loaded;
+   *   NODE_UNREACHABLE, NODE_REFUSED
    */
   async spendable<C extends Outpoint & { readonly amount?: bigint }>(
     coins: readonly C[]
   ): Promise<readonly (C & { readonly confirmations: number })[]> {
+    await refuseLoading(this.#rpc);
     const outputs = await this.#batch(
       'gettxout',
       coins.map(({ txid, vout }) => [txid, vout, true])

@@ -1,5 +1,5 @@
 import { PlatformError } from '../../errors.ts';
-import { heaviestHolder } from '../heaviest-holder.ts';
+import { heaviestHolder } from './heaviest-holder.ts';
 
 /** An output of a transaction. */
 export interface Outpoint {

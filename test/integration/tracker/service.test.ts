@@ -119,6 +119,8 @@ test('coins, balance and first block of an address are those of the node, and th
   );
   const { result } = await rpc('get_utxos', { address, limit: null, after: null });
   assert.deepEqual(result.utxos, list);
+  const { headers } = await fetch(`${url}/utxos/${address}`);
+  assert.equal(headers.get('x-block-hash'), Object(result).sync.committed_hash);
   assert.deepEqual((await rpc('get_utxos', { address, limit: '1' })).result.utxos, list);
   type Clients = Readonly<Record<'balance' | 'type', string>> & { first_seen: object; sync: Record<string, unknown> };
   const told = async (method: string) => (await rpc(method, { address })).result as unknown as Clients;

@@ -45,7 +45,7 @@ test("ids are each caller's own; where all callers together have no room, the ol
   assert.notEqual(await ask('a'), first, 'forgotten');
 });
 
-test("who has the most loses the oldest answer: strangers' long ones end nobody's short one", async () => {
+test("strangers' long answers end nobody's short one: the holder that has the most loses its oldest", async () => {
   const { requests, ask } = open({ most: { ...PLENTY, bytes: 100 } });
   const first = await ask('order 17');
   for (let other = 0; other < 6; other++) await requests.once(`B${other}`, 'a', {}, async () => 'x'.repeat(60));

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { NodeChain } from '../../../src/coin/node/node-chain.ts';
 import type { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
 import { readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
 import { writeBase } from '../../../src/coin/raw/transaction-form.ts';
@@ -126,4 +127,17 @@ test('a payout of an extension block that is too young is told by the node, also
   const tracker = { coins: async () => ({ coins: [], lacksMempool: false }) };
   const rules = { coinbaseMaturity: 100, hasExtensionBlocks: true, tracker };
   assert.deepEqual(await new NodeCoins({ batch } as NodeRpc, rules).spendable([{ txid, vout: 1 }]), []);
+});
+
+test('NODE_BEHIND: while a node loads its mempool, coins that its transactions spend would look free', async () => {
+  const [coin] = coins;
+  const free = { confirmations: 5, coinbase: false, value: 0.00001 };
+  let info: unknown = { loaded: false, size: 36 };
+  const batch: NodeRpc['batch'] = async (method) => [method === 'getmempoolinfo' ? info : free];
+  const node = new NodeCoins({ batch } as NodeRpc, { coinbaseMaturity: 100 });
+  await assert.rejects(node.spendable([coin!]), { code: 'NODE_BEHIND', message: /loads its mempool: 36 transactions/ });
+  for (info of [{ loaded: true }, {}, null]) assert.equal((await node.spendable([coin!])).length, 1);
+  const chain = new NodeChain({ batch } as NodeRpc);
+  info = { loaded: false, size: 36 };
+  await assert.rejects(chain.mempool(), { code: 'NODE_BEHIND' });
 });

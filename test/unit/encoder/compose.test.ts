@@ -286,6 +286,7 @@ test('coins that were spent since the last block are left out at once, however m
   const output = { confirmations: 3, coinbase: false, value: Number(alive.amount) / 1e8 };
   const batch: NodeRpc['batch'] = async (method, calls) =>
     calls.map(([txid]) => {
+      if (method === 'getmempoolinfo') return { loaded: true };
       if (method === 'gettxout') return txid === alive.txid ? output : null;
       return known.find((coin) => coin.txid === txid)!.transaction.toString('hex');
     });

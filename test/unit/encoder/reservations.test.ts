@@ -72,7 +72,7 @@ test('RESERVATIONS_FULL: one caller has no more than its part, until its oldest 
   assert.equal(reservations.count, 4);
 });
 
-test('who has the most loses the oldest reservation when all callers together have no room: nobody ends those of a smaller one', () => {
+test('without room for all callers, the holder that has the most loses its oldest reservation: nobody ends those of a smaller one', () => {
   const { reservations, holders } = open({ most: 4 });
   reservations.take([coin(0)], 'A');
   reservations.take([coin(1), coin(2), coin(3)], 'B');

@@ -17,14 +17,15 @@ function asking(page: object): TrackerQuestions {
   return new TrackerQuestions(deps);
 }
 
-test('a bare list that is a part of the coins comes with the cursor of the next page', async () => {
+test('a bare list that is a part of the coins comes with the cursor of the next page, and its block', async () => {
   const list = JSON.stringify([COIN]);
   const nextCursor = 'cd'.repeat(36);
-  assert.deepEqual(await asking({ utxos: [COIN], nextCursor, sync: {} }).coinList('script:51'), {
-    list,
-    next: nextCursor
-  });
-  assert.deepEqual(await asking({ utxos: [COIN], sync: {} }).coinList('script:51'), { list, next: null });
+  const blockHash = 'ef'.repeat(32);
+  const sync = { committed_hash: blockHash };
+  const page = await asking({ utxos: [COIN], nextCursor, sync }).coinList('script:51');
+  assert.deepEqual(page, { list, blockHash, next: nextCursor });
+  const whole = await asking({ utxos: [COIN], sync: { committed_hash: null } }).coinList('script:51');
+  assert.deepEqual(whole, { list, blockHash: null, next: null });
 });
 
 test('an address in capitals, and in the other spelling of Litecoin, is asked for by the same script', async () => {

@@ -1,4 +1,4 @@
-import { prefixOf } from '../service/callers/prefix.ts';
+import { prefixOf } from '../../service/callers/prefix.ts';
 
 /**
  * Returns who gives way where all holders together have too much: of the network that has the most, the holder that has the

@@ -82,8 +82,8 @@ export class EdgeFeed {
   /** Passes on until the connection is lost. @throws {PlatformError} STREAM_* */
   async #follow(nats: Nats): Promise<void> {
     const { id } = this.#options;
-    await checkReader(nats, id);
     const last = await this.#findPlace(nats);
+    await checkReader(nats, id);
     const lost = AbortSignal.any([this.#stopping.signal, nats.lost]);
     const consumer = await nats.messages.consumers.get(streamName(id), {
       deliver_policy: 'by_start_sequence',

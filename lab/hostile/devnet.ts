@@ -17,7 +17,7 @@ export async function hostileDevnet({
   readonly tell: (line: string) => void;
 }): Promise<HostileReport & { readonly directory: string }> {
   const directory = makeTemporaryDirectory();
-  const keys = { apiKey: newApiKey(), shell: process.env, program: [PROGRAM] as const };
+  const keys = { apiKey: newApiKey(), hubs: [], shell: process.env, program: [PROGRAM] as const };
   const settings = { directory, seed, tell, ports: await choosePorts({}), ...keys };
   const ending = new AbortController();
   const platform = await startPlatform(settings, ending.signal);

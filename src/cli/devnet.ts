@@ -1,7 +1,8 @@
 import { rmSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { holdDirectory, makeTemporaryDirectory } from '../devnet/directory.ts';
+import { planHubs } from '../devnet/hubs.ts';
 import { runLive } from '../devnet/live.ts';
 import { MIN_BLOCKS, runOnce } from '../devnet/once.ts';
 import { type Platform, startPlatform } from '../devnet/platform.ts';
@@ -14,6 +15,7 @@ const INTERRUPTED = 130;
 /** Time after a fault in which the death of a part is noticed. */
 const DEATH_NOTICE_MS = 1_500;
 const DIRECTORY = '.devnet';
+const MOST_HUBS = 16;
 
 const portOf = (service: string) =>
   ({ type: 'string', value: '<n>', help: [`port of the ${service}; default: a free one`] }) as const;
@@ -38,6 +40,12 @@ const OPTIONS = {
   },
   fresh: { type: 'boolean', default: false, help: ['begin with an empty directory'] },
   interval: { type: 'string', value: '<ms>', default: '3000', help: ['mean time between blocks; default 3000'] },
+  hubs: {
+    type: 'string',
+    value: '<n>',
+    default: '1',
+    help: ['hubs of one set in validator mode; with --once their leader is killed in the middle of writes; default 1']
+  },
   quiet: {
     type: 'boolean',
     default: false,
@@ -82,7 +90,7 @@ export const devnetCommand: Command = {
     for (const signal of SIGNALS) process.on(signal, interrupt);
     const path = options.once ? makeTemporaryDirectory() : resolve(options.directory);
     const held = await holdDirectory(path, options);
-    const ports = await choosePorts(options.ports).catch((caught: unknown) => {
+    const { ports, hubs } = await choosePlaces(held.path, options).catch((caught: unknown) => {
       held.release();
       throw caught;
     });
@@ -90,6 +98,7 @@ export const devnetCommand: Command = {
       directory: held.path,
       seed: options.seed,
       ports,
+      hubs,
       apiKey: newApiKey(),
       profile: options.profile,
       shell: env,
@@ -113,6 +122,16 @@ export const devnetCommand: Command = {
   }
 };
 
+/** Chooses ports, and the hubs of a set where there are several. */
+async function choosePlaces(
+  directory: string,
+  options: DevnetOptions
+): Promise<Pick<DevnetSettings, 'ports' | 'hubs'>> {
+  const ports = await choosePorts(options.ports);
+  if (options.hubs === 1) return { ports, hubs: [] };
+  return { ports, hubs: await planHubs(join(directory, 'hubs'), options.hubs, ports.hub) };
+}
+
 type DevnetOptions = ReturnType<typeof readDevnetOptions>;
 
 function readDevnetOptions(argv: readonly string[]) {
@@ -128,6 +147,7 @@ function readDevnetOptions(argv: readonly string[]) {
     fresh: options.fresh,
     seed: options.seed,
     directory: options.dir,
+    hubs: readNumber('--hubs', options.hubs, 1, MOST_HUBS),
     blocks: readNumber('--blocks', options.blocks, MIN_BLOCKS, 100_000),
     pace: {
       blockIntervalMs: readNumber('--interval', options.interval, 10, 3_600_000),

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '../errors.ts';
 import { actorKey } from '../wire/state/actor.ts';
+import { type HubsSummary, proveHubs } from './hub-proof.ts';
 import { killActor } from './kill-actor.ts';
 import type { Platform } from './platform.ts';
 import { isSettled, readPlatformState, stateLine } from './platform-state.ts';
@@ -14,6 +15,8 @@ interface Incident {
   readonly at: number;
   readonly reorgDepth?: number;
   readonly kill?: keyof typeof KILLED;
+  /** Whether the leader of a set of hubs is killed in the middle of writes. */
+  readonly hubs?: boolean;
 }
 
 /** The actor to kill in each service. */
@@ -27,6 +30,7 @@ const INCIDENTS: readonly Incident[] = [
   { at: 0.2, reorgDepth: 1 },
   { at: 0.3, kill: 'indexer' },
   { at: 0.4, kill: 'server' },
+  { at: 0.5, hubs: true },
   { at: 0.6, reorgDepth: 6 },
   { at: 0.8, kill: 'client' }
 ];
@@ -52,6 +56,7 @@ export async function runOnce(
   const { node } = platform;
   const rounds = planRounds(seed, await fundWallet(node));
   const from = await node.getHeight();
+  let hubs: HubsSummary | undefined;
   for (const incident of INCIDENTS) {
     await mineTo(from + Math.round((blocks - from) * incident.at));
     if (incident.reorgDepth) {
@@ -64,17 +69,20 @@ export async function runOnce(
       tell(`killing the actor ${actorKey(id)} of the ${incident.kill}`);
       await killActor(platform[incident.kill], id, signal);
     }
+    if (incident.hubs && platform.hubs.members.length > 0)
+      hubs = await proveHubs(platform.hubs, platform.watched, tell, signal);
   }
   await mineTo(blocks);
   await settle(platform, tell, signal);
   const databases = await compareReplicas(platform.database);
   return {
-    equal: databases.every(({ equal, height }) => equal && height === blocks),
+    equal: databases.every(({ equal, height }) => equal && height === blocks) && (hubs?.equal ?? true),
     blocks: await node.getHeight(),
     reorgs: INCIDENTS.filter(({ reorgDepth }) => reorgDepth).length,
     actors_killed: INCIDENTS.filter(({ kill }) => kill).length,
     seconds: Math.round((performance.now() - startedAt) / 100) / 10,
-    databases
+    databases,
+    ...(hubs && { hubs })
   };
 
   async function mineTo(height: number): Promise<void> {

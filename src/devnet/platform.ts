@@ -5,13 +5,15 @@ import { registerModules } from '../installation/modules.ts';
 import type { NodeAddress, Part } from '../installation/plan.ts';
 import type { ProbeAddress } from '../service/life/probe.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
+import type { RunningHubs } from './hub-proof.ts';
+import { waitUntilJoined } from './hubs.ts';
 import type { Watched } from './platform-state.ts';
 import { startMariaDb } from './processes/mariadb.ts';
 import type { MinedNode } from './processes/miner.ts';
 import { startNode } from './processes/node.ts';
 import { type Service, startService, watchProcess } from './processes/process.ts';
-import { orderOf, planOf } from './services.ts';
-import { DEVNET, type DevnetSettings, HOST, logPath } from './settings.ts';
+import { orderOf, orderOfHub, planOf } from './services.ts';
+import { DEVNET, type DevnetHub, type DevnetSettings, HOST, logPath } from './settings.ts';
 
 /** Addresses and keys of a devnet's parts, for programs that use it. */
 export interface DevnetAddresses {
@@ -38,6 +40,8 @@ export interface Platform {
   readonly client: ProbeAddress;
   readonly addresses: DevnetAddresses;
   readonly watched: Watched;
+  /** Hubs of its set; without members the hub is a standalone one. */
+  readonly hubs: RunningHubs;
   /** Rejects with PROCESS_EXITED when a part ends by itself. Never resolves. */
   readonly death: Promise<never>;
   /** Stops everything in reverse order of the start. Returns when no process is left. */
@@ -106,7 +110,20 @@ async function startParts(
   await service('miner');
   const minerUrl = `http://127.0.0.1:${ports.miner}`;
   const node = await coinNode.minedBy(minerUrl);
-  await service('hub');
+  const running = new Map<string, Service>();
+  const startHub = async (hub: DevnetHub): Promise<void> => {
+    const order = orderOfHub(settings, plan, hub);
+    const part = await start<Service>(
+      hub.name,
+      () => startService(order, signal),
+      (one) => one.stop()
+    );
+    running.set(hub.name, part);
+    deaths.push(part.death);
+  };
+  if (settings.hubs.length === 0) await service('hub');
+  await Promise.all(settings.hubs.map(startHub));
+  await waitUntilJoined(settings.hubs, apiKey, signal);
   await registerModules(plan);
   for (const part of ['decoder', 'indexer', 'tracker', 'encoder', 'explorer', 'server', 'client'] as const)
     await service(part);
@@ -125,6 +142,7 @@ async function startParts(
   tell(`encoder: http://127.0.0.1:${ports.encoder}`);
   tell(`explorer: http://127.0.0.1:${ports.explorer}`);
   tell(`hub: http://127.0.0.1:${ports.hub} (where each of these is)`);
+  for (const { name, port } of settings.hubs.slice(1)) tell(`${name}: http://${HOST}:${port} (of the set of the hub)`);
   tell(
     `consoles: indexer ${indexer.url}, server ${server.url}, client ${client.url}; their key, made for this run: ${apiKey}`
   );
@@ -147,6 +165,12 @@ async function startParts(
       database
     },
     watched: { node, connection, server, client },
+    hubs: {
+      members: settings.hubs,
+      apiKey,
+      kill: async ({ name }) => await running.get(name)?.stop('SIGKILL'),
+      restart: startHub
+    },
     death,
     stop: () => parts.disposeAsync()
   };

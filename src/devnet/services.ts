@@ -4,7 +4,7 @@ import { COMMANDS, type NodeAddress, type Part, type Plan, type Server, urlOf } 
 import { INHERITED, variablesOf } from '../installation/variables.ts';
 import { SELF } from '../process/program.ts';
 import type { ServiceOrder } from './processes/process.ts';
-import { DEVNET, type DevnetSettings, HOST, logPath } from './settings.ts';
+import { DEVNET, type DevnetHub, type DevnetSettings, HOST, logPath } from './settings.ts';
 
 const JSON_BODY = { 'content-type': 'application/json' };
 const PING = { method: 'POST', headers: JSON_BODY, body: '{"jsonrpc":"2.0","id":1,"method":"ping"}' };
@@ -55,12 +55,15 @@ export function planOf(settings: DevnetSettings, database: Server, node: NodeAdd
 
 /** Returns the order for a part's process. */
 export function orderOf(settings: DevnetSettings, plan: Plan, part: Part): ServiceOrder {
-  const { directory, shell, profile, apiKey } = settings;
+  const { directory, shell, profile, apiKey, hubs } = settings;
   const name = NAMES[part] ?? part;
   const env: Record<string, string | undefined> = { PLATFORM_NODE_NO_TELEMETRY: '1', PLATFORM_PROFILE: profile };
   for (const variable of INHERITED) env[variable] = shell[variable];
   const all = { ...variablesOf(plan, part), ...EXTRAS[part] };
   for (const [variable, value] of Object.entries(all)) env[variable] = String(value);
+  // Whoever asks the hub asks each one of the set, in this order.
+  if (hubs.length > 0 && env['HUB_API_HOST'] !== undefined)
+    env['HUB_VALIDATORS'] = hubs.map(({ port }) => `${HOST}:${port}`).join(',');
   const [program, ...first] = settings.program ?? SELF;
   const probe =
     part === 'hub'
@@ -76,6 +79,25 @@ export function orderOf(settings: DevnetSettings, plan: Plan, part: Part): Servi
     directory: join(directory, name),
     logFile: logPath(directory, name),
     isReady: () => isWell(probe)
+  };
+}
+
+/** Returns the order for the process of a hub of a set. */
+export function orderOfHub(
+  settings: DevnetSettings,
+  plan: Plan,
+  { name, port, database, variables }: DevnetHub
+): ServiceOrder {
+  const own = { ...plan, hubDatabase: database, ports: { ...plan.ports, hub: port } };
+  const { env, ...order } = orderOf(settings, own, 'hub');
+  const more = Object.entries(variables).map(([variable, value]) => [variable, String(value)]);
+  return {
+    ...order,
+    name,
+    args: [...order.args, '--rejoin'], // this directory may have had another set, or a standalone hub
+    env: { ...env, ...Object.fromEntries(more) },
+    directory: join(settings.directory, name),
+    logFile: logPath(settings.directory, name)
   };
 }
 

@@ -21,12 +21,26 @@ export function devnetDatabase(dbType: DbType): DatabaseId {
   return { dbType, chain: DEVNET.chain, network: DEVNET.network };
 }
 
+/** One hub of a devnet's set. */
+export interface DevnetHub {
+  /** `hub`, `hub-2`, `hub-3` */
+  readonly name: string;
+  readonly port: number;
+  readonly database: string;
+  /** Public key, 64 hex digits. */
+  readonly key: string;
+  /** Variables of validator mode. */
+  readonly variables: Readonly<Record<string, string | number>>;
+}
+
 /** Settings of a devnet. */
 export interface DevnetSettings {
   /** Directory of databases, chain, state and logs. It stays unless the caller removes it. */
   readonly directory: string;
   readonly seed: string;
   readonly ports: Ports;
+  /** Hubs of one set, the first on the port of the hub; empty: a standalone hub. */
+  readonly hubs: readonly DevnetHub[];
   /** Key for the hub's writes and the sync services; new at each start. */
   readonly apiKey: string;
   /** Path of PLATFORM_PROFILE for every service; absent for the default profile. */

@@ -1,6 +1,7 @@
 import { REPLICA_PREFIX } from '../installation/plan.ts';
 import { compareDatabases, type Verdict } from '../verify/compare.ts';
 import { type DatabaseCoordinates, DB_TYPES, type DbType } from '../wire/data/database.ts';
+import type { HubsSummary } from './hub-proof.ts';
 import { databaseOn } from './settings.ts';
 
 /** Last line of `devnet --once`. */
@@ -12,6 +13,8 @@ export interface Summary {
   readonly actors_killed: number;
   readonly seconds: number;
   readonly databases: readonly DatabaseSummary[];
+  /** Absent with a standalone hub. */
+  readonly hubs?: HubsSummary;
 }
 
 /** Result for one database. */

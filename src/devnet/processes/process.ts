@@ -25,8 +25,8 @@ export interface Service {
   readonly pid: number;
   /** Rejects with PROCESS_EXITED when the process ends without `stop`. Never resolves. */
   readonly death: Promise<never>;
-  /** Stops the process and returns when it is gone. It is killed when SIGTERM does not end it. */
-  stop(): Promise<void>;
+  /** Stops the process and returns when it is gone. It is killed when SIGTERM does not end it. @param signal  default: SIGTERM */
+  stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 const READY_DEADLINE_MS = 60_000;
@@ -57,10 +57,11 @@ export async function startService(order: ServiceOrder, signal: AbortSignal): Pr
     });
   });
   death.catch(() => undefined); // callers await it
-  const stop = async () => {
+  const stop = async (signal: NodeJS.Signals = 'SIGTERM') => {
     stopping = true;
     if (!isRunning(child)) return;
-    child.kill('SIGTERM');
+    if (signal === 'SIGKILL') killGroup(child);
+    else child.kill(signal);
     const patience = setTimeout(() => killGroup(child), STOP_PATIENCE_MS);
     await exited;
     clearTimeout(patience);

@@ -3,12 +3,16 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { loadConfig } from '../../../src/config/load.ts';
+import { hubVariables } from '../../../src/config/services/hub.ts';
 import { holdDirectory } from '../../../src/devnet/directory.ts';
+import { planHubs } from '../../../src/devnet/hubs.ts';
 import { planRounds } from '../../../src/devnet/processes/miner.ts';
 import { type ServiceOrder, startService } from '../../../src/devnet/processes/process.ts';
 import { createRandom } from '../../../src/devnet/random.ts';
-import { orderOf, planOf } from '../../../src/devnet/services.ts';
-import type { DevnetSettings } from '../../../src/devnet/settings.ts';
+import { orderOf, orderOfHub, planOf } from '../../../src/devnet/services.ts';
+import { type DevnetSettings, HOST } from '../../../src/devnet/settings.ts';
+import { findValidatorFaults } from '../../../src/hub/validator-settings.ts';
 import { PARTS } from '../../../src/installation/plan.ts';
 import fc from '../../support/fast-check.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
@@ -79,7 +83,7 @@ test("the caller's own variables configure no service of the devnet", () => {
     DECODER_DB_NAME: 'precious'
   };
   const ports = { miner: 9, hub: 1, decoder: 2, indexer: 7, tracker: 6, encoder: 8, explorer: 9, server: 3, client: 4 };
-  const settings: DevnetSettings = { directory, seed: 's', ports, apiKey: 'k', shell, tell: () => undefined };
+  const settings: DevnetSettings = { directory, seed: 's', ports, apiKey: 'k', hubs: [], shell, tell: () => undefined };
   const database = { host: '127.0.0.1', port: 5, user: 'u', pass: 'p' };
   const node = { host: '127.0.0.1', port: 6, user: 'u', password: 'p' };
   const plan = planOf(settings, database, node);
@@ -89,6 +93,34 @@ test("the caller's own variables configure no service of the devnet", () => {
     assert.notEqual(env['DECODER_DB_NAME'], 'precious', name);
   }
   assert.equal(orderOf(settings, plan, 'server').env['SYNC_MODE'], 'server');
+});
+
+test('hubs of a set have a database and a place each, one file, and keys that stay; services know all of them', async () => {
+  const set = join(directory, 'set');
+  const hubs = await planHubs(set, 4, 1);
+  const ports = { miner: 9, hub: 1, decoder: 2, indexer: 7, tracker: 6, encoder: 8, explorer: 9, server: 3, client: 4 };
+  const settings = { directory, seed: 's', ports, apiKey: 'k', hubs, shell: {}, tell: () => undefined };
+  const plan = planOf(
+    settings,
+    { host: HOST, port: 5, user: 'u', pass: 'p' },
+    { host: HOST, port: 6, user: 'u', password: 'p' }
+  );
+  const all = hubs.map(({ port }) => `${HOST}:${port}`).join(',');
+  assert.equal(orderOf(settings, plan, 'indexer').env['HUB_VALIDATORS'], all);
+  assert.equal(orderOf(settings, plan, 'decoder').env['HUB_VALIDATORS'], undefined);
+  const orders = hubs.map((hub) => orderOfHub(settings, plan, hub));
+  for (const name of ['HUB_PORT', 'HUB_DB_NAME', 'P2P_PORT', 'SIGNING_PRIVKEY_HEX'])
+    assert.equal(new Set(orders.map(({ env }) => env[name])).size, 4, name);
+  for (const { name, env, args } of orders) {
+    const config = loadConfig(hubVariables, { env: env as Record<string, string> }).values;
+    assert.deepEqual([findValidatorFaults(config), config.HUB_FEDERATION?.members.length], [[], 4], name);
+    assert.equal(args.at(-1), '--rejoin');
+  }
+  const again = await planHubs(set, 4, 1);
+  assert.deepEqual(
+    again.map(({ key }) => key),
+    hubs.map(({ key }) => key)
+  );
 });
 
 test('PROCESS_EXITED: a service that ends before it is ready, with the end of its log', async () => {

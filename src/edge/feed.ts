@@ -14,10 +14,12 @@ import { readMessage, type StoredMessage } from './stream-message.ts';
 const PAST_MESSAGES = 2_000;
 const PAUSE_MS = 1_000;
 
-interface FeedOptions {
+export interface FeedOptions {
   readonly id: DatabaseId;
   readonly link: NatsLink;
   readonly fanOut: Pick<FanOut, 'broadcast' | 'setPoint' | 'breakOff'>;
+  /** Called before a message by which blocks from this height on are no more; absent: nobody asks. */
+  readonly onFork?: (id: DatabaseId, fork: number) => void;
   readonly log: Logger;
 }
 
@@ -150,6 +152,8 @@ export class EdgeFeed {
       const misfit = this.#reader.misfit(message);
       if (misfit !== null) this.#cutOff(misfit);
       const position = this.#reader.take(message);
+      if (message.type === 'reorg' || message.type === 'break')
+        this.#options.onFork?.(id, message.type === 'reorg' ? message.height : 0);
       if (message.type === 'break') fanOut.breakOff(id, 'the stream continues elsewhere: catch up by snapshot');
       const broadcast = broadcastOf(id, message, position);
       if (broadcast) await fanOut.broadcast(id, [broadcast], pointOf(position));

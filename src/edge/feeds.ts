@@ -5,7 +5,7 @@ import type { NatsLink } from '../sync/relay/link.ts';
 import { streamName } from '../sync/relay/stream.ts';
 import { type DatabaseId, DatabaseIdSchema, databaseKey } from '../wire/data/database.ts';
 import { shapeOf } from '../wire/data/shape.ts';
-import { EdgeFeed } from './feed.ts';
+import { EdgeFeed, type FeedOptions } from './feed.ts';
 
 /** Pause between two looks for further streams. */
 const LOOK_MS = 5_000;
@@ -14,7 +14,7 @@ const SUBJECT = /^platform\.v1\.([^.]+)\.([^.]+)\.([^.]+)$/;
 
 const isId = shapeOf(DatabaseIdSchema);
 
-interface FeedsOptions {
+interface FeedsOptions extends Pick<FeedOptions, 'onFork'> {
   readonly link: NatsLink;
   readonly fanOut: FanOut;
   readonly log: Logger;
@@ -49,7 +49,7 @@ export class EdgeFeeds {
   }
 
   async #run(): Promise<void> {
-    const { link, fanOut, log } = this.#options;
+    const { link, log } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       let pauseMs = RETRY_MS;
@@ -60,7 +60,7 @@ export class EdgeFeeds {
           const { config } = await nats.streams.streams.info(name);
           const id = idOf(config.subjects[0] ?? '');
           if (id === null || streamName(id) !== name || this.#feeds.has(databaseKey(id))) continue;
-          this.#feeds.set(databaseKey(id), new EdgeFeed({ id, link, fanOut, log }));
+          this.#feeds.set(databaseKey(id), new EdgeFeed({ ...this.#options, id }));
         }
         this.hasListed = true;
         pauseMs = LOOK_MS;

@@ -12,6 +12,7 @@ import type { DatabaseId } from '../wire/data/database.ts';
 import { EdgeDirectory } from './directory.ts';
 import { EdgeFeeds } from './feeds.ts';
 import { Origin } from './origin.ts';
+import { EdgeSnapshots } from './snapshots.ts';
 import { ValuesReader } from './values.ts';
 
 /** Messages that are kept for subscribers that come back, of each database. */
@@ -44,8 +45,10 @@ export async function startEdge(config: EdgeConfig, { service, log }: Start): Pr
     hasOthers: true,
     window: WINDOW
   });
-  const feeds = new EdgeFeeds({ link, fanOut, log });
-  const values = new ValuesReader({ link, ids: () => feeds.ids, log, onSilence: (id) => fanOut.tellStatus(id) });
+  const snapshots = await EdgeSnapshots.open({ link, directory: config.SNAPSHOT_CACHE_DIR, log });
+  const feeds = new EdgeFeeds({ link, fanOut, onFork: (id, fork) => snapshots.invalidate(id, fork), log });
+  const onSilence = (id: DatabaseId) => fanOut.tellStatus(id);
+  const values = new ValuesReader({ link, ids: () => feeds.ids, snapshots, log, onSilence });
   const directory = new EdgeDirectory(feeds, values);
   const origin = new Origin(config.SYNC_ORIGIN_URL, config.SYNC_ORIGIN_KEY);
   const metrics = createSyncMetrics({
@@ -84,6 +87,12 @@ export async function startEdge(config: EdgeConfig, { service, log }: Start): Pr
         sourceKey: null,
         artifacts: null,
         origin,
+        stored: {
+          find: (id, coding, tag) => {
+            const height = feeds.of(id)?.position?.height;
+            return height === undefined ? null : snapshots.find(id, coding, height, tag);
+          }
+        },
         fanOut,
         directory,
         catalog: { read: () => directory.catalog() },
@@ -92,7 +101,7 @@ export async function startEdge(config: EdgeConfig, { service, log }: Start): Pr
         control: { kill: refuse, restart: refuse, pause: refuse, verify: refuse, clearHalt: refuse }
       }),
       endWork: () => feeds.close(),
-      closeRest: [() => values.close(), () => link.close(), () => origin.close()]
+      closeRest: [() => values.close(), () => snapshots.close(), () => link.close(), () => origin.close()]
     })
   });
 }

@@ -4,9 +4,12 @@ import type { Nats, NatsLink } from '../sync/relay/link.ts';
 import { VALUES_BUCKET } from '../sync/relay/values.ts';
 import { type BlockHashes, type DatabaseId, databaseKey, hashesOf } from '../wire/data/database.ts';
 import { shapeOf } from '../wire/data/shape.ts';
+import { StoredSnapshotsSchema } from '../wire/data/stored-snapshot.ts';
 import type { Catalog } from '../wire/log/catalog.ts';
 import { SourceStatusSchema } from '../wire/state/status.ts';
+import type { EdgeSnapshots } from './snapshots.ts';
 
+const areStored = shapeOf(StoredSnapshotsSchema);
 const INTERVAL_MS = 2_000;
 /** The origin writes every five seconds; after so long without a word it counts as silent. */
 const SILENT_MS = 30_000;
@@ -35,6 +38,8 @@ interface Word {
 interface ValuesOptions {
   readonly link: NatsLink;
   readonly ids: () => readonly DatabaseId[];
+  /** Absent: no snapshots are listed. */
+  readonly snapshots?: Pick<EdgeSnapshots, 'epoch' | 'list'>;
   readonly log: Logger;
   /** After so long without a word the origin counts as silent; default: SILENT_MS. */
   readonly silentMs?: number;
@@ -91,6 +96,10 @@ export class ValuesReader {
   async #read(bucket: Bucket, id: DatabaseId): Promise<void> {
     const { dbType, chain, network } = id;
     const key = databaseKey(id);
+    const { snapshots } = this.#options;
+    const epoch = snapshots?.epoch(id) ?? 0;
+    const listed = jsonOf(await bucket.get(`${dbType}.${chain}.${network}.snapshots`));
+    snapshots?.list(id, areStored.Check(listed) ? listed : [], epoch);
     const entry = await bucket.get(`${dbType}.${chain}.${network}.status`);
     if (!entry) return;
     if (this.#words.get(key)?.revision !== entry.revision)

@@ -25,6 +25,7 @@ import { openFinderKey } from './finder-key.ts';
 import { followRoster } from './follow-roster.ts';
 import { watchDatabases } from './hub-watch.ts';
 import { openRelay } from './relay/open.ts';
+import { takeSnapshot } from './relay-snapshot.ts';
 import { ResumePointStore } from './resume-point-store.ts';
 import { Roster } from './roster.ts';
 import { readSourceCa } from './source-ca.ts';
@@ -191,6 +192,9 @@ export async function startSync(config: SyncConfig, { service, log, options }: S
         const { statusCode, body } = await app.inject({ url, headers: key ? { authorization: `Bearer ${key}` } : {} });
         return statusCode === 200 ? body : null;
       });
+      relay?.keepSnapshots(config.SYNC_RELAY_SNAPSHOT_BLOCKS, (id, coding) =>
+        takeSnapshot(artifacts, directory, id, coding)
+      );
       return {
         app,
         supervisor,

@@ -4,6 +4,7 @@ import { parsed, port, readBaseUrl, text, type Values } from '../variables.ts';
 import { syncVariables } from './sync.ts';
 
 const {
+  SNAPSHOT_CACHE_DIR,
   SYNC_NATS_URL,
   SYNC_NATS_CREDS,
   SYNC_NATS_TOKEN,
@@ -46,6 +47,10 @@ export const edgeVariables = {
   SYNC_NATS_URL: { ...SYNC_NATS_URL, doc: 'NATS servers of one cluster, whose streams are passed on', required: true },
   SYNC_NATS_CREDS,
   SYNC_NATS_TOKEN,
+  SNAPSHOT_CACHE_DIR: {
+    ...SNAPSHOT_CACHE_DIR,
+    doc: "directory of snapshots from NATS; default: below the system's directory of temporary files"
+  },
   SNAPSHOT_RATE_FULL,
   SNAPSHOT_RATE_INCR,
   WS_MAX_PER_IP,

@@ -300,6 +300,11 @@ export const syncVariables = {
     min: 2 ** 20,
     doc: 'server: bytes per database that wait in SYNC_STATE_DIR while NATS is away; with more, the stream continues with a break'
   }),
+  SYNC_RELAY_SNAPSHOT_BLOCKS: integer({
+    default: 1_000,
+    min: 0,
+    doc: 'server: blocks after which a full snapshot of each coding goes into NATS for edges, at most one in ten minutes; 0: none does'
+  }),
   READY_MAX_LAG: integer({ default: 3, doc: 'blocks that a database may be behind while /readyz answers ready' }),
   ...frameVariables
 } as const;

@@ -4,10 +4,11 @@ import type { SigningKey } from '../../consensus/auth-signature.ts';
 import type { Logger } from '../../log.ts';
 import type { RequestMetrics } from '../../observe/metrics/metrics.ts';
 import type { ReplicaAsks, SourceAsks } from '../../replication/protocol.ts';
-import type { ArtifactStore } from '../../replication/snapshot/artifact-store.ts';
+import type { Artifact, ArtifactStore } from '../../replication/snapshot/artifact-store.ts';
 import type { ConsoleFile } from '../../service/routes/console-files.ts';
 import type { ActorControl } from '../../service/routes/debug.ts';
 import type { DatabaseId } from '../../wire/data/database.ts';
+import type { SnapshotCoding } from '../../wire/data/snapshot.ts';
 import type { Catalog } from '../../wire/log/catalog.ts';
 import type { ActorView } from '../../wire/state/actor-view.ts';
 import type { DatabaseReport } from '../../wire/state/report.ts';
@@ -79,6 +80,12 @@ interface OriginAnswers {
   identify(id: DatabaseId, challenge: string): Promise<unknown>;
 }
 
+/** Full snapshots that another server has built. */
+interface StoredSnapshots {
+  /** Finds the newest one, or that with the entity tag; null when there is none. */
+  find(id: DatabaseId, coding: SnapshotCoding, tag?: string): Artifact | null;
+}
+
 /** Everything the front door is handed. */
 export interface AppDeps {
   /** Directory of the audit log; without it the log ends with the process. */
@@ -98,6 +105,8 @@ export interface AppDeps {
   readonly artifacts: ArtifactStore | null;
   /** Answers what only a database can tell; absent: the actors do. */
   readonly origin?: OriginAnswers;
+  /** Full snapshots that another server has built; absent: there are none. */
+  readonly stored?: StoredSnapshots;
   readonly fanOut: FanOut;
   /** State of the databases' streams; null or absent: none is published. */
   readonly relay?: { view(id: DatabaseId): PublisherView | undefined } | null;

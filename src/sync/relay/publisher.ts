@@ -38,6 +38,8 @@ export interface PublisherOptions {
   readonly directory: string;
   /** Bytes that wait at most; with more, the stream continues with a `break`. */
   readonly maxBacklogBytes: number;
+  /** Awaited before a message is published by which blocks from this height on are no more; absent: nobody needs to know. */
+  readonly onFork?: (nats: Nats, id: DatabaseId, fork: number) => Promise<void>;
   readonly log: Logger;
 }
 
@@ -81,6 +83,11 @@ export class DatabasePublisher {
     this.#options = options;
     this.#log = options.log.child({ database: databaseKey(options.id), stream: streamName(options.id) });
     this.#running = this.#run();
+  }
+
+  /** The last block that was broadcast; -1 before the first. */
+  get height(): number {
+    return this.#point?.height ?? -1;
   }
 
   get id(): DatabaseId {
@@ -236,6 +243,9 @@ export class DatabasePublisher {
         const record = await this.#read(spool, position);
         if (record === null) continue;
         await stream.storeBody(record); // the messages behind it would overtake it
+        const { type, height } = record.head;
+        if (type === 'reorg' || type === 'break')
+          await this.#options.onFork?.(nats, this.#options.id, type === 'reorg' ? height : 0);
         if (!lease.isHeld) break;
         bytes += record.head.size;
         const sent = stream

@@ -5,6 +5,7 @@ import type { Broadcast } from '../../wire/data/broadcast.ts';
 import { type DatabaseId, databaseKey } from '../../wire/data/database.ts';
 import { type LinkOptions, NatsLink } from './link.ts';
 import { DatabasePublisher, type PublisherOptions, type PublisherView } from './publisher.ts';
+import { RelaySnapshots, type SnapshotsOptions } from './snapshots.ts';
 import { RelayValues, type ValuesOptions } from './values.ts';
 
 /** Time in which leases are given back at the end; otherwise they end by themselves. */
@@ -20,6 +21,7 @@ export class Relay {
   readonly #link: NatsLink;
   readonly #options: RelayOptions;
   #values: RelayValues | undefined;
+  #snapshots: RelaySnapshots | undefined;
   readonly #publishers = new Map<string, DatabasePublisher>();
 
   constructor(options: RelayOptions) {
@@ -38,17 +40,36 @@ export class Relay {
     const { limits, directory, maxBacklogBytes, log } = this.#options;
     const publisher =
       this.#publishers.get(key) ??
-      new DatabasePublisher({ id, link: this.#link, limits, directory, maxBacklogBytes, log });
+      new DatabasePublisher({
+        id,
+        link: this.#link,
+        limits,
+        directory,
+        maxBacklogBytes,
+        onFork: async (nats, of, fork) => this.#snapshots?.invalidate(nats, of, fork),
+        log
+      });
     this.#publishers.set(key, publisher);
     return publisher.accept(messages, before, after);
   }
 
   /** Begins to keep the answers of this server in NATS. */
   keepValues(read: ValuesOptions['read']): void {
-    const ids = () =>
-      [...this.#publishers.values()].filter(({ view }) => view.state === 'publishing').map(({ id }) => id);
+    const ids = () => this.#publishing().map(({ id }) => id);
     const { limits, log } = this.#options;
     this.#values = new RelayValues({ link: this.#link, replicas: limits.replicas, ids, read, log });
+  }
+
+  /** Begins to keep snapshots in NATS. */
+  keepSnapshots(everyBlocks: number, take: SnapshotsOptions['take']): void {
+    const { limits, log } = this.#options;
+    const databases = () => this.#publishing().filter(({ height }) => height >= 0);
+    const { replicas } = limits;
+    this.#snapshots = new RelaySnapshots({ link: this.#link, replicas, everyBlocks, databases, take, log });
+  }
+
+  #publishing(): readonly DatabasePublisher[] {
+    return [...this.#publishers.values()].filter(({ view }) => view.state === 'publishing');
   }
 
   /** Undefined before its database was first heard of. */
@@ -62,6 +83,6 @@ export class Relay {
     await Promise.race([released, sleep(RELEASE_MS, undefined, { ref: false })]);
     // Without a connection no publish is waited for.
     const publishers = all.map((publisher) => publisher.close());
-    await Promise.all([this.#link.close(), this.#values?.close(), ...publishers]);
+    await Promise.all([this.#link.close(), this.#values?.close(), this.#snapshots?.close(), ...publishers]);
   }
 }

@@ -47,7 +47,7 @@ const SNAPSHOT_DOC = {
   statuses: [206, 304, 416, 429]
 } as const;
 
-type SnapshotDeps = Pick<AppDeps, 'config' | 'directory' | 'artifacts' | 'fanOut' | 'origin'> & {
+type SnapshotDeps = Pick<AppDeps, 'config' | 'directory' | 'artifacts' | 'fanOut' | 'origin' | 'stored'> & {
   readonly addressOf: AddressReader;
   readonly turns: FairQueue;
 };
@@ -72,7 +72,7 @@ export const snapshotRoutes: FastifyPluginAsyncTypebox<SnapshotDeps> = async (ap
   const full = createLimit(app, { name: 'snapshot-full', max: SNAPSHOT_RATE_FULL, windowMs: HOUR_MS, addressOf });
   const since = createLimit(app, { name: 'snapshot-since', max: SNAPSHOT_RATE_INCR, windowMs: HOUR_MS, addressOf });
   const checks = createLimit(app, { name: 'snapshot-check', max: CHECKS_PER_MINUTE, windowMs: 60_000, addressOf });
-  const { artifacts, origin } = deps;
+  const { artifacts } = deps;
   const answering = artifacts && { ...deps, artifacts, orders: new RecentOrders(), checks };
   const base = '/snapshot/:dbType/:chain/:network';
   for (const [path, limit, params, summary] of [
@@ -85,7 +85,7 @@ export const snapshotRoutes: FastifyPluginAsyncTypebox<SnapshotDeps> = async (ap
       schema: { params, querystring: SnapshotQuerySchema, response: { 200: SnapshotBodySchema } }
     } as const;
     app.get(path, options, (request, reply) =>
-      answering ? answerGet(request, reply, answering, limit) : passOn(request, reply, origin!, limit)
+      answering ? answerGet(request, reply, answering, limit) : answerStored(request, reply, deps, limit)
     );
     app.head(path, options, (request, reply) =>
       answering ? answerHead(request, reply, answering) : sendHead(request, reply)
@@ -111,6 +111,23 @@ async function answerGet(request: FastifyRequest, reply: FastifyReply, deps: Ans
   });
   await limit.take(request, reply);
   return sendArtifact(obtained, request, reply, reader);
+}
+
+/** Answers with a stored snapshot where that is what is asked for; else passes the request on. */
+async function answerStored(request: FastifyRequest, reply: FastifyReply, deps: SnapshotDeps, limit: Limit) {
+  const { stored, origin } = deps;
+  const { since, infraOnly, skipLookups } = readSnapshotQuery(request, false);
+  const { range, 'if-range': tag, 'accept-encoding': accepted } = request.headers;
+  const resumed = range !== undefined && typeof tag === 'string' ? tag.trim() : undefined;
+  const isFull = since === null && !infraOnly && !skipLookups;
+  const artifact = isFull ? stored?.find(databaseOf(request), chooseCoding(accepted), resumed) : null;
+  if (!artifact) return passOn(request, reply, origin!, limit);
+  const reader = readerOf(request, reply, deps);
+  reader.enter(artifact);
+  if (isBegun(artifact, request)) return sendArtifact(artifact, request, reply, reader);
+  await limit.check(request, reply);
+  await limit.take(request, reply);
+  return sendArtifact(artifact, request, reply, reader);
 }
 
 /** Passes a request on; only a body counts against the limit. */

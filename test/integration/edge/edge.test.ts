@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WebSocket } from 'ws';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
+import type { StoredSnapshot } from '../../../src/wire/data/stored-snapshot.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { startServiceProcess } from '../../support/service-process.ts';
 import { appendBlocks, createDecoder, reorg } from '../../support/sync/generated-decoder.ts';
 import { startGuardedNats } from '../../support/sync/guarded-nats.ts';
 import { differences, PAIR_KEY, startPair } from '../../support/sync/sync-pair.ts';
-import { eventually } from '../../support/sync/sync-process.ts';
+import { eventually, temporaryDirectory } from '../../support/sync/sync-process.ts';
 
 const HEADERS = { authorization: `Bearer ${PAIR_KEY}` };
 const DATABASE = 'decoder/litecoin/regtest';
@@ -26,6 +27,13 @@ async function listen(url: string, heard: string[]): Promise<WebSocket> {
   return socket;
 }
 
+/** Entity tag of an answer whose body is not read. */
+async function tagOf(url: string): Promise<string | null> {
+  const response = await fetch(url, { headers: { ...HEADERS, 'accept-encoding': 'gzip' } });
+  await response.body?.cancel();
+  return response.headers.get('etag');
+}
+
 test('a client behind an edge has the rows of the source, through a reorg and the absence of NATS', async () => {
   const { nats, publisher, reader } = await startGuardedNats();
   const source = await createDatabase('edge');
@@ -41,6 +49,8 @@ test('a client behind an edge has the rows of the source, through a reorg and th
     LOG_LEVEL: 'debug',
     SYNC_NATS_URL: nats.url,
     SYNC_NATS_CREDS: reader,
+    SNAPSHOT_CACHE_DIR: temporaryDirectory('edge'),
+    SNAPSHOT_RATE_FULL: '1000',
     SYNC_ORIGIN_URL: pair.server.url,
     SYNC_ORIGIN_KEY: PAIR_KEY
   });
@@ -54,6 +64,25 @@ test('a client behind an edge has the rows of the source, through a reorg and th
       return (await ask('/readyz').catch(() => null))?.status === status;
     }).catch((fault: Error) => Promise.reject(new Error(`${fault.message}:\n${started.output().slice(-3_000)}`)));
   await isReady(200);
+
+  await eventually('the snapshots are in NATS', async () => {
+    const listed = await nats.value('decoder.litecoin.regtest.snapshots');
+    return Array.isArray(listed) && listed.length === 2;
+  });
+  const path = `/snapshot/${DATABASE}`;
+  const stored = () =>
+    nats.value('decoder.litecoin.regtest.snapshots') as Promise<unknown> as Promise<StoredSnapshot[]>;
+  const [gzip] = (await stored()).filter(({ coding }) => coding === 'gzip');
+  await eventually('the edge has the list', async () => (await tagOf(`${edge}${path}`)) === gzip?.etag);
+  const there = await fetch(`${pair.server.url}${path}`, { headers: { ...HEADERS, 'accept-encoding': 'gzip' } });
+  const here = await ask(path);
+  assert.deepEqual([here.status, here.headers.get('etag'), here.text], [200, gzip?.etag, await there.text()]);
+  assert.equal(here.headers.get('x-block-height'), String(gzip?.height));
+  const part = await fetch(`${edge}${path}`, {
+    headers: { ...HEADERS, 'accept-encoding': 'gzip', range: 'bytes=0-9', 'if-range': gzip?.etag ?? '' }
+  });
+  assert.deepEqual([part.status, part.headers.get('content-range')], [206, `bytes 0-9/${gzip?.sizeBytes}`]);
+  await part.body?.cancel();
 
   const heard: Record<'origin' | 'edge', string[]> = { origin: [], edge: [] };
   await listen(pair.server.url, heard.origin);

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { jetstream } from '@nats-io/jetstream';
 import { connect, headers } from '@nats-io/transport-node';
 import type { DatabaseId } from '../../../../src/wire/data/database.ts';
+import type { StoredSnapshot } from '../../../../src/wire/data/stored-snapshot.ts';
 import { startGuardedNats } from '../../../support/sync/guarded-nats.ts';
 import { TestNats } from '../../../support/sync/nats.ts';
 import { startRelayProcess } from '../../../support/sync/relay-process.ts';
@@ -236,6 +237,38 @@ test('a server that stood still for longer than its lease forks nothing: what it
   await source.isPublished(standby);
   assert.deepEqual(await source.published(), source.sent);
   assert.equal((await source.types()).filter((type) => type.startsWith('break')).length, 1);
+});
+
+test('a snapshot of each coding is stored, and gone when the reorg that makes it invalid is in the stream', async () => {
+  const source = new RelaySource(nats, 'snapshots');
+  const relay = openRelay(nats);
+  const left: string[] = [];
+  relay.keepSnapshots(1_000, async (_, coding) => ({
+    etag: `"${'0'.repeat(32)}-${coding}"`,
+    headers: { 'x-block-height': '3' },
+    height: 3,
+    async *read() {
+      for (const part of ['part one, ', coding]) yield Buffer.from(part);
+    },
+    leave: () => void left.push(coding)
+  }));
+  const listed = async () => {
+    const found = await nats.value('decoder.snapshots.regtest.snapshots').catch(() => null); // the bucket comes with the first
+    return (found ?? []) as unknown as StoredSnapshot[];
+  };
+  await source.keep(relay);
+  for (let height = 1; height <= 5; height++) await source.block(relay);
+  await eventually('both are stored', async () => (await listed()).length === 2);
+  const sha256 = createHash('sha256').update('part one, gzip').digest('hex');
+  const [gzip] = (await listed()).filter(({ coding }) => coding === 'gzip');
+  assert.deepEqual([gzip?.height, gzip?.sizeBytes, gzip?.sha256], [3, 14, sha256]);
+  assert.deepEqual(left, ['gzip', 'zstd']);
+  await source.reorg(relay, 4);
+  await source.isPublished(relay);
+  assert.equal((await listed()).length, 2, 'they are of blocks below');
+  await source.reorg(relay, 3);
+  await source.isPublished(relay);
+  assert.deepEqual(await listed(), []);
 });
 
 test('more than may wait for NATS gives way to a break', async () => {

@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PlatformError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { Artifact } from '../replication/snapshot/artifact.ts';
+import type { Nats, NatsLink } from '../sync/relay/link.ts';
+import { type DatabaseId, databaseKey } from '../wire/data/database.ts';
+import type { SnapshotCoding } from '../wire/data/snapshot.ts';
+import type { StoredSnapshot } from '../wire/data/stored-snapshot.ts';
+
+const ETAG = /^"([0-9a-f]{32})-(gzip|zstd)"$/;
+
+interface SnapshotsOptions {
+  readonly link: NatsLink;
+  /** Directory of the files; absent: one below the system's temporary directory. */
+  readonly directory: string | undefined;
+  readonly log: Logger;
+}
+
+/** One database's snapshots: those that its origin lists, and those that are here. */
+interface Shelf {
+  listed: readonly StoredSnapshot[];
+  /** Grows when a fork made some invalid: a list that was asked for before is not taken. */
+  epoch: number;
+  /** By object. */
+  readonly files: Map<string, Artifact>;
+}
+
+/** Full snapshots of the object store, byte for byte: each is fetched once, when it is first asked for, and kept as a file. */
+export class EdgeSnapshots {
+  readonly #options: SnapshotsOptions;
+  readonly #shelves = new Map<string, Shelf>();
+  readonly #fetching = new Set<Promise<void>>();
+  readonly #stopping = new AbortController();
+  readonly #directory: string;
+
+  private constructor(options: SnapshotsOptions, directory: string) {
+    this.#options = options;
+    this.#directory = directory;
+  }
+
+  /** @throws {PlatformError} DISK_FULL when the directory cannot be made */
+  static async open(options: SnapshotsOptions): Promise<EdgeSnapshots> {
+    const { directory = tmpdir() } = options;
+    try {
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      return new EdgeSnapshots(options, await mkdtemp(join(directory, 'platform-edge-')));
+    } catch (caught) {
+      throw PlatformError.from(caught, 'DISK_FULL', { directory });
+    }
+  }
+
+  /** A mark to hand to `list`, taken before the list is asked for. */
+  epoch(id: DatabaseId): number {
+    return this.#shelf(id).epoch;
+  }
+
+  /** Takes the origin's list, unless some became invalid since it was asked for. */
+  list(id: DatabaseId, listed: readonly StoredSnapshot[], epoch: number): void {
+    const shelf = this.#shelf(id);
+    if (epoch !== shelf.epoch) return;
+    shelf.listed = listed;
+    this.#tidy(shelf);
+  }
+
+  /** Gives no more of the snapshots of blocks from this height on. */
+  invalidate(id: DatabaseId, fork: number): void {
+    const shelf = this.#shelf(id);
+    shelf.epoch += 1;
+    shelf.listed = shelf.listed.filter(({ height }) => height < fork);
+    this.#tidy(shelf);
+  }
+
+  /**
+   * Finds the newest snapshot up to a block, or the one of a download that is resumed.
+   *
+   * @param tag entity tag of the download; undefined: none is resumed
+   * @returns null when there is none; else its bytes come as they are fetched
+   */
+  find(id: DatabaseId, coding: SnapshotCoding, upTo: number, tag?: string): Artifact | null {
+    const shelf = this.#shelf(id);
+    const all = shelf.listed.filter((each) => each.coding === coding && each.height <= upTo);
+    const found = tag === undefined ? all[0] : all.find(({ etag }) => etag === tag);
+    if (!found) return null;
+    return shelf.files.get(found.object) ?? this.#fetch(id, shelf, found);
+  }
+
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all(this.#fetching);
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  #shelf(id: DatabaseId): Shelf {
+    const shelf = this.#shelves.get(databaseKey(id)) ?? { listed: [], epoch: 0, files: new Map() };
+    this.#shelves.set(databaseKey(id), shelf);
+    return shelf;
+  }
+
+  /** Begins to fetch a snapshot; null while NATS is away, or where its tag is none of an origin's. */
+  #fetch(id: DatabaseId, shelf: Shelf, stored: StoredSnapshot): Artifact | null {
+    const [, buildId, coding] = ETAG.exec(stored.etag) ?? [];
+    const nats = this.#options.link.current;
+    if (buildId === undefined || coding !== stored.coding || !nats) return null;
+    const path = join(this.#directory, `${buildId}.${coding}`);
+    const resource = databaseKey(id);
+    const artifact = new Artifact({ buildId, coding: stored.coding, path, resource, key: stored.object });
+    shelf.files.set(stored.object, artifact);
+    const fetching = this.#download(nats, stored, artifact)
+      .catch(async (caught) => {
+        shelf.files.delete(stored.object); // who asks next begins anew
+        this.#options.log.warn({ err: caught, database: resource }, 'a snapshot could not be fetched from NATS');
+        artifact.fail(PlatformError.from(caught, 'SNAPSHOT_FAILED'));
+        await rm(path, { force: true });
+      })
+      .finally(() => this.#fetching.delete(fetching));
+    this.#fetching.add(fetching);
+    return artifact;
+  }
+
+  async #download(nats: Nats, stored: StoredSnapshot, artifact: Artifact): Promise<void> {
+    const { bucket, object, headers, sizeBytes, sha256 } = stored;
+    const file = await open(artifact.path, 'wx', 0o600);
+    try {
+      const found = await (await nats.objects.open(bucket)).get(object);
+      if (!found) throw new PlatformError('STREAM_BODY_DIFFERS', { reason: `the snapshot ${object} is not stored` });
+      artifact.opened(headers);
+      const digest = createHash('sha256');
+      let written = 0;
+      for await (const bytes of found.data) {
+        this.#stopping.signal.throwIfAborted();
+        await file.writeFile(bytes);
+        digest.update(bytes);
+        written += bytes.length;
+        if (written < sizeBytes) artifact.grew(written); // its last bytes come when it is known to be what was stored
+      }
+      if (written !== sizeBytes || digest.digest('hex') !== sha256)
+        throw new PlatformError('STREAM_BODY_DIFFERS', {
+          reason: `the snapshot ${object} is not what its origin stored`
+        });
+      artifact.finish(sizeBytes);
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** Removes files that are listed no more, when nobody reads them. */
+  #tidy(shelf: Shelf): void {
+    for (const [object, artifact] of shelf.files) {
+      if (shelf.listed.some((each) => each.object === object)) continue;
+      shelf.files.delete(object);
+      void artifact.whenIdle().then(() => rm(artifact.path, { force: true }));
+    }
+  }
+}

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { test } from 'node:test';
+import { EdgeSnapshots } from '../../../src/edge/snapshots.ts';
+import { silentLogger } from '../../../src/log.ts';
+import type { Artifact } from '../../../src/replication/snapshot/artifact.ts';
+import type { NatsLink } from '../../../src/sync/relay/link.ts';
+import type { DatabaseId } from '../../../src/wire/data/database.ts';
+import type { StoredSnapshot } from '../../../src/wire/data/stored-snapshot.ts';
+import { atEnd } from '../../support/cleanup.ts';
+import { eventually, temporaryDirectory } from '../../support/sync/sync-process.ts';
+
+const ID: DatabaseId = { dbType: 'decoder', chain: 'litecoin', network: 'regtest' };
+const BODY = 'the body of a snapshot';
+
+function storedAt(height: number, facts: Partial<StoredSnapshot> = {}): StoredSnapshot {
+  const sha256 = createHash('sha256').update(BODY).digest('hex');
+  const etag = `"${String(height).padStart(32, '0')}-gzip"`;
+  const place = { bucket: 'SNAPSHOTS', object: `object-${height}` };
+  return { coding: 'gzip', height, etag, headers: {}, ...place, sizeBytes: BODY.length, sha256, ...facts };
+}
+
+/** An edge's snapshots over a store in which every object has the same body. */
+async function open() {
+  const directory = temporaryDirectory('edge-snapshots');
+  let fetched = 0;
+  const get = async () => {
+    fetched += 1;
+    return { data: ReadableStream.from([Buffer.from(BODY)]) };
+  };
+  const link = { current: { objects: { open: async () => ({ get }) } } } as unknown as NatsLink;
+  const snapshots = await EdgeSnapshots.open({ link, directory, log: silentLogger });
+  atEnd(() => snapshots.close());
+  const files = () => readdirSync(directory, { recursive: true }).filter((name) => String(name).endsWith('.gzip'));
+  return { snapshots, files, fetched: () => fetched };
+}
+
+async function textOf(artifact: Artifact): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const part of artifact.read(0, null)) parts.push(Buffer.from(part));
+  return Buffer.concat(parts).toString();
+}
+
+test('the newest snapshot up to a block is fetched once, and an older one for a download that is resumed', async () => {
+  const { snapshots, fetched } = await open();
+  snapshots.list(ID, [storedAt(9), storedAt(5)], snapshots.epoch(ID));
+  const first = snapshots.find(ID, 'gzip', 8);
+  assert.equal(first?.etag, storedAt(5).etag, 'the stream has not got to block 9 yet');
+  assert.equal(snapshots.find(ID, 'gzip', 8), first);
+  assert.equal(await textOf(first!), BODY);
+  assert.equal(fetched(), 1);
+  assert.equal(snapshots.find(ID, 'gzip', 9)?.etag, storedAt(9).etag);
+  assert.equal(snapshots.find(ID, 'gzip', 9, storedAt(5).etag), first);
+  assert.equal(snapshots.find(ID, 'zstd', 9), null);
+});
+
+test('a fork ends the snapshots above it and their files; a list from before the fork brings none back', async () => {
+  const { snapshots, files } = await open();
+  const before = snapshots.epoch(ID);
+  const listed = [storedAt(9), storedAt(5)];
+  snapshots.list(ID, listed, before);
+  await textOf(snapshots.find(ID, 'gzip', 9)!);
+  snapshots.invalidate(ID, 7);
+  assert.equal(snapshots.find(ID, 'gzip', 9)?.etag, storedAt(5).etag);
+  snapshots.list(ID, listed, before);
+  assert.equal(snapshots.find(ID, 'gzip', 9)?.etag, storedAt(5).etag);
+  await eventually('its file is gone', async () => files().length === 1);
+});
+
+test('STREAM_BODY_DIFFERS: bytes that are not those that its origin stored end no download as if they were', async () => {
+  const { snapshots, files } = await open();
+  snapshots.list(ID, [storedAt(9, { sha256: '0'.repeat(64) })], snapshots.epoch(ID));
+  const artifact = snapshots.find(ID, 'gzip', 9)!;
+  await assert.rejects(textOf(artifact), { code: 'STREAM_BODY_DIFFERS' });
+  await eventually('nothing of it stays', async () => files().length === 0);
+  snapshots.list(ID, [storedAt(9, { etag: '"../../etc/passwd-gzip"' })], snapshots.epoch(ID));
+  assert.equal(snapshots.find(ID, 'gzip', 9), null);
+});

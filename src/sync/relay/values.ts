@@ -36,6 +36,8 @@ export class RelayValues {
   #nats: Nats | null = null;
   #bucket: KV | null = null;
   #fault = '';
+  /** Faults of the values of this look. */
+  readonly #refused: unknown[] = [];
 
   constructor(options: ValuesOptions) {
     this.#options = options;
@@ -76,11 +78,12 @@ export class RelayValues {
 
   async #write(isSeldom: boolean): Promise<void> {
     const { ids, read } = this.#options;
+    this.#refused.length = 0;
     const catalog = isSeldom ? await read('/catalog') : null;
     for (const id of ids()) {
       const { dbType, chain, network } = id;
       const path = `${dbType}/${chain}/${network}`;
-      await this.#put(id, 'status', await read(`/status/${path}`), true);
+      await this.#put(id, 'status', withoutSubscribers(await read(`/status/${path}`)), true);
       await this.#put(id, 'validators', await read(`/validator-status/${path}`), true);
       if (!isSeldom) continue;
       await this.#put(id, 'schema', await read(`/schema/${path}`));
@@ -88,6 +91,7 @@ export class RelayValues {
       if (dbType === 'indexer')
         await this.#put(id, 'epoch', await read(`/transparency/indexer/${chain}/${network}/root/latest`));
     }
+    if (this.#refused.length > 0) throw this.#refused[0];
   }
 
   async #put(
@@ -98,8 +102,13 @@ export class RelayValues {
   ): Promise<void> {
     const key = `${dbType}.${chain}.${network}.${name}`;
     if (body === null || (!isAlways && this.#written.get(key) === body)) return;
-    await this.#bucket!.put(key, body);
-    this.#written.set(key, body);
+    try {
+      await this.#bucket!.put(key, body);
+      this.#written.set(key, body);
+    } catch (caught) {
+      if (this.#options.link.current !== this.#nats) throw caught;
+      this.#refused.push(caught); // a list of strangers may be too long for NATS: others do not wait for it
+    }
   }
 }
 
@@ -109,4 +118,11 @@ function entryOf(id: DatabaseId, catalog: string): string | null {
     ({ coin, network, dbType }) => coin === id.chain && network === id.network && dbType === id.dbType
   );
   return found ? JSON.stringify(found) : null;
+}
+
+/** A status as it is for readers elsewhere: thousands of subscribers are longer than a message of NATS may be. */
+function withoutSubscribers(status: string | null): string | null {
+  if (status === null) return null;
+  const { subscribers: _, ...others } = JSON.parse(status) as Readonly<Record<string, unknown>>;
+  return JSON.stringify(others);
 }

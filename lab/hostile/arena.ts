@@ -12,6 +12,12 @@ interface Doors {
   readonly indexer: ProbeAddress;
 }
 
+/** A token as the explorer tells it. */
+interface Token {
+  readonly info: { readonly tick_id: number; readonly owner: string };
+  readonly supply: { readonly supply: string };
+}
+
 /** Each coin of a person, in satoshis. */
 const COIN = 50_000_000n;
 
@@ -21,6 +27,9 @@ export class Arena {
   readonly doors: Doors;
   /** Blocks that the decoder has replaced so far. */
   readonly replaced: () => Promise<number>;
+  /** Ids of transactions that say something in another's name, and in the name of who signed and paid them. */
+  readonly told: { readonly forged: string[]; readonly own: string[] } = { forged: [], own: [] };
+  #clock = 0;
 
   constructor(rpc: NodeRpc, doors: Doors, replaced: () => Promise<number>) {
     this.rpc = rpc;
@@ -60,9 +69,17 @@ export class Arena {
     return Number(header.time);
   }
 
-  /** Sets the clock of the node: blocks that follow are of that time, in seconds since 1970. */
+  /** The times of the block that has a transaction, in seconds since 1970: its own and the median. */
+  async blockOf(txid: string): Promise<{ readonly time: number; readonly mediantime: number }> {
+    const { blockhash } = (await this.rpc.call('getrawtransaction', [txid, true])) as { blockhash: string };
+    const header = (await this.rpc.call('getblockheader', [blockhash])) as { time: unknown; mediantime: unknown };
+    return { time: Number(header.time), mediantime: Number(header.mediantime) };
+  }
+
+  /** Sets the clock of the node, never back: blocks that follow are of that time, in seconds since 1970. */
   async later(time: number): Promise<void> {
-    await this.rpc.call('setmocktime', [time]);
+    this.#clock = Math.max(this.#clock, time);
+    await this.rpc.call('setmocktime', [this.#clock]);
   }
 
   /** Statuses of a transaction's actions, in their order; empty: the ledger has none of them. */
@@ -95,9 +112,13 @@ export class Arena {
     return rows.find((row) => row.tick === tick)?.amount ?? '0';
   }
 
+  /** @returns undefined where nobody issued it */
+  async token(tick: string): Promise<Token | undefined> {
+    return await this.#ask<Token>(`token/${encodeURIComponent(tick)}`);
+  }
+
   async supply(tick: string): Promise<string | undefined> {
-    type Token = { readonly supply: { readonly supply: string } };
-    return (await this.#ask<Token>(`token/${encodeURIComponent(tick)}`))?.supply.supply;
+    return (await this.token(tick))?.supply.supply;
   }
 
   /** A JSON-RPC call without a key, as a stranger makes it. */

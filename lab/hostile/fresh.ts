@@ -44,7 +44,7 @@ export async function compareWithFresh(
   try {
     const height = await node.getHeight();
     for (const dbType of ['decoder', 'indexer'] as const) {
-      await waitFor(name(dbType), height);
+      await waitForBlock(database, name(dbType), height, signal);
       const { tables } = await compareDatabases(databaseOn(database, dbType), databaseOn(database, dbType, PREFIX), {
         ids: true
       });
@@ -59,19 +59,25 @@ export async function compareWithFresh(
     await decoder.stop();
   }
   return lines;
+}
 
-  async function waitFor(database: string, height: number): Promise<void> {
-    const connection = await connect({ ...platform.database, name: database });
-    try {
-      for (const until = Date.now() + DEADLINE_MS; Date.now() < until; await sleep(200, undefined, { signal })) {
-        const [row] = await rows<{ top: unknown }>(connection, 'SELECT MAX(block_index) AS top FROM blocks').catch(
-          () => []
-        );
-        if (Number(row?.top) === height) return;
-      }
-      throw new Error(`${database} is not at block ${height} after ${DEADLINE_MS / 1000} s`);
-    } finally {
-      connection.destroy();
+/** Waits until a decoder or indexer has written a block. @param database its name @throws {Error} after two minutes */
+export async function waitForBlock(
+  server: Platform['database'],
+  database: string,
+  height: number,
+  signal: AbortSignal
+): Promise<void> {
+  const connection = await connect({ ...server, name: database });
+  try {
+    for (const until = Date.now() + DEADLINE_MS; Date.now() < until; await sleep(200, undefined, { signal })) {
+      const [row] = await rows<{ top: unknown }>(connection, 'SELECT MAX(block_index) AS top FROM blocks').catch(
+        () => []
+      );
+      if (Number(row?.top) === height) return;
     }
+    throw new Error(`${database} is not at block ${height} after ${DEADLINE_MS / 1000} s`);
+  } finally {
+    connection.destroy();
   }
 }

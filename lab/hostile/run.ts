@@ -10,6 +10,7 @@ import { compareReplicas } from '../../src/devnet/summary.ts';
 import { Arena } from './arena.ts';
 import type { Attack } from './attack.ts';
 import { compareWithFresh } from './fresh.ts';
+import { decodeWithHops } from './hops.ts';
 
 export interface HostileOptions {
   readonly attacks: readonly Attack[];
@@ -17,6 +18,8 @@ export interface HostileOptions {
   readonly blocks: number;
   /** One attack begins in every so many blocks. */
   readonly pace: number;
+  /** The longest that a block may take into the ledger, whatever it holds, and whoever was killed, in milliseconds. */
+  readonly stallMs: number;
   readonly signal: AbortSignal;
 }
 
@@ -30,8 +33,6 @@ export interface HostileReport {
   readonly slowestMs: number;
 }
 
-/** A block is in the ledger by then, whatever it holds, and whoever was killed. */
-const STALL_MS = 30_000;
 const LOOK_MS = 50;
 const REORG_EVERY = 25;
 const KILL_EVERY = 40;
@@ -46,7 +47,7 @@ interface Playing {
 export async function runHostile(
   platform: Platform,
   settings: DevnetSettings,
-  { attacks, blocks, pace, signal }: HostileOptions
+  { attacks, blocks, pace, stallMs, signal }: HostileOptions
 ): Promise<HostileReport> {
   const { node, coin } = platform;
   const { tell, seed, ports } = settings;
@@ -88,6 +89,7 @@ export async function runHostile(
   for (const { dbType, differences } of await compareReplicas(platform.database))
     faults.push(...differences.map((difference) => `replica of ${dbType}: ${difference}`));
   faults.push(...(await compareWithFresh(platform, settings, signal)));
+  faults.push(...(await decodeWithHops(platform, settings, arena.told, signal)));
   await rpc.close();
   return { blocks: await node.getHeight(), attacks: attacks.length, reorgs, faults, slowestMs };
 
@@ -111,8 +113,8 @@ export async function runHostile(
       const state = await look();
       const took = performance.now() - startedAt;
       if (state.indexer === height && state.decoder === height) return took;
-      if (took > STALL_MS)
-        throw new Error(`block ${height} is not in the ledger after ${STALL_MS / 1000} s: ${stateLine(state)}`);
+      if (took > stallMs)
+        throw new Error(`block ${height} is not in the ledger after ${stallMs / 1000} s: ${stateLine(state)}`);
       await sleep(LOOK_MS, undefined, { signal });
     }
   }

@@ -9,6 +9,7 @@ test('a devnet under every attack stays live, and equal to one that is made anew
     seed: 'in short',
     blocks: 110,
     pace: 1,
+    stallMs: 60_000,
     attacks: ATTACKS,
     tell: (line) => void told.push(line)
   });

@@ -2,15 +2,21 @@ import type { Attack } from '../attack.ts';
 import { AUTHORITY_ATTACKS } from './authority.ts';
 import { COST_ATTACKS } from './cost.ts';
 import { DOOR_ATTACKS } from './doors.ts';
+import { LONG_KEY_ATTACKS } from './long-keys.ts';
 import { MONEY_ATTACKS } from './money.ts';
 import { NAME_ATTACKS } from './names.ts';
 import { NODE_ATTACKS } from './node.ts';
+import { SPELLING_ATTACKS } from './spellings.ts';
+import { TERM_ATTACKS } from './terms.ts';
 
 /** Every attack, in the order in which they begin. */
 export const ATTACKS: readonly Attack[] = [
   ...NAME_ATTACKS,
   ...AUTHORITY_ATTACKS,
+  ...LONG_KEY_ATTACKS,
+  ...SPELLING_ATTACKS,
   ...MONEY_ATTACKS,
+  ...TERM_ATTACKS,
   ...COST_ATTACKS,
   ...DOOR_ATTACKS,
   ...NODE_ATTACKS

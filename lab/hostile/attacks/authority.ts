@@ -4,22 +4,22 @@ import { returnScript } from '../../../src/coin/payload/lane-writer.ts';
 import { writeFrame } from '../../../src/coin/payload/payload.ts';
 import { DEFAULT_PROFILE } from '../../../src/coin/profile.ts';
 import { readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
-import { addressOf } from '../../../src/coin/script/address.ts';
-import { payToScript } from '../../../src/coin/script/pay-scripts.ts';
 import { DEVNET } from '../../../src/devnet/settings.ts';
-import { firstSpent, revealSpent } from '../../../src/encoder/coins/spent.ts';
+import { revealSpent } from '../../../src/encoder/coins/spent.ts';
 import { composeReveal, type Order, orderLocks } from '../../../src/encoder/transaction/compose.ts';
 import type { TwoStepEncoding } from '../../../src/encoder/transaction/locks.ts';
 import { writePsbt } from '../../../src/encoder/transaction/psbt.ts';
-import { readSender } from '../../../src/encoder/transaction/sender.ts';
-import { publicKeyOf, signPsbt } from '../../../test/support/encoder/signer.ts';
+import { signPsbt } from '../../../test/support/encoder/signer.ts';
 import type { Arena } from '../arena.ts';
 import type { Attack } from '../attack.ts';
+import { sayNested } from '../nested.ts';
 import type { OwnCoin, Person } from '../person.ts';
 import { issue } from './texts.ts';
 
 const HELD = 500_000n;
 const FEE = 50_000n;
+/** A memo. */
+const LONG = 'x'.repeat(500);
 /** Amount that the thief pays for the offered coin. */
 const PREMIUM = 20_000n;
 
@@ -91,7 +91,7 @@ const COMPLETED: readonly Attack[] = Object.entries(OPEN_SIGNATURES).map(([sigha
     const tick = `SIGNED${type}`;
     await victim!.act(issue(tick));
     yield;
-    await complete(arena, victim!, thief!, type, `SEND|0|${tick}|100|${thief!.address}`);
+    arena.told.forged.push(await complete(arena, victim!, thief!, type, `SEND|0|${tick}|100|${thief!.address}`));
     return async () => {
       assert.equal(await arena.balance(victim!.address, tick), '1000');
       assert.equal(await arena.balance(thief!.address, tick), '0');
@@ -106,9 +106,11 @@ const FORGED: readonly Attack[] = (['P2WSH', 'P2SH', 'TAPROOT'] as const).map((e
     const tick = `VICTIM${encoding}`;
     await victim!.act(issue(tick));
     yield;
-    await forge(arena, encoding, victim!, thief!, `SEND|0|${tick}|100|${thief!.address}|${'x'.repeat(500)}`);
+    const { forged, own } = arena.told;
+    forged.push(await forge(arena, encoding, victim!, thief!, `SEND|0|${tick}|100|${thief!.address}|${LONG}`));
+    own.push(await forge(arena, encoding, victim!, victim!, `SEND|0|${tick}|100|${victim!.address}|${LONG}`));
     yield;
-    await forge(arena, encoding, victim!, thief!, `SWEEP|0|${thief!.address}|1|1|1|1|1`);
+    forged.push(await forge(arena, encoding, victim!, thief!, `SWEEP|0|${thief!.address}|1|1|1|1|1`));
     return async () => {
       assert.equal(await arena.balance(victim!.address, tick), '1000');
       assert.equal(await arena.balance(thief!.address, tick), '0');
@@ -116,30 +118,13 @@ const FORGED: readonly Attack[] = (['P2WSH', 'P2SH', 'TAPROOT'] as const).map((e
   }
 }));
 
-/** Says an action from the thief's nested segwit address, with a coin that the victim paid there. */
-async function sayNested(arena: Arena, victim: Person, thief: Person, action: string): Promise<void> {
-  const script = payToScript(thief.script, 'p2sh');
-  const key = publicKeyOf(thief.key).toString('hex');
-  const nested = readSender(addressOf(script, DEVNET.addresses)!, key, DEVNET);
-  const txid = await victim.pay([{ amount: HELD, script }]);
-  const form = {
-    inputs: [{ txid, vout: 0, sequence: 0xffffffff, unlock: nested.unlock }],
-    outputs: [
-      { amount: 0n, script: returnScript(txid, writeFrame(action), DEFAULT_PROFILE.payloadMagic) },
-      { amount: HELD - FEE, script }
-    ]
-  };
-  const spent = firstSpent(nested, [{ txid, vout: 0, amount: HELD, transaction: null }]);
-  await arena.rpc.call('sendrawtransaction', [signPsbt(writePsbt(form, spent).toString('hex'), thief.key)]);
-}
-
 const NESTED: Attack = {
   name: "who is paid at a nested segwit address acts in the payer's name",
   async *play(arena) {
     const [victim, thief] = await arena.people('nested victim', 'nested thief');
     await victim!.act(issue('NESTED'));
     yield;
-    await sayNested(arena, victim!, thief!, `SEND|0|NESTED|100|${thief!.address}`);
+    arena.told.forged.push(await sayNested(arena.rpc, victim!, thief!, `SEND|0|NESTED|100|${thief!.address}`));
     return async () => {
       assert.equal(await arena.balance(victim!.address, 'NESTED'), '1000');
       assert.equal(await arena.balance(thief!.address, 'NESTED'), '0');

@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
+import { addressOf } from '../../../src/coin/script/address.ts';
+import { hash160, payTo } from '../../../src/coin/script/pay-scripts.ts';
+import { DEVNET } from '../../../src/devnet/settings.ts';
 import type { Attack } from '../attack.ts';
 import { issue, sale } from './texts.ts';
 
 const repeat = (count: number, text: (at: number) => string) => Array.from({ length: count }, (_, at) => text(at));
 const batch = (texts: readonly string[]) => `BATCH|0|${texts.join(';')}`;
 const MANY = 240;
+/** An address that nobody has the key of. */
+const strange = (name: string) =>
+  addressOf(payTo({ kind: 'witnessKeyHash', bytes: hash160(Buffer.from(name)) }), DEVNET.addresses)!;
 
 /** Work, rows and memory that others have to pay for. */
 export const COST_ATTACKS: readonly Attack[] = [
@@ -39,6 +45,47 @@ export const COST_ATTACKS: readonly Attack[] = [
       return async () => {
         for (const txid of sent) assert.ok((await arena.statuses(txid)).length > 0);
         assert.equal(await arena.supply('DROPPED'), '1000');
+      };
+    }
+  },
+  {
+    name: 'an airdrop of a token with an allow list looks through the list for each member',
+    async *play(arena) {
+      const owner = await arena.person('allow list');
+      await owner.act(issue('ALLOWED'));
+      const members = repeat(140, (at) => strange(`member ${at}`));
+      const list = await owner.act(`LIST|0|2||${[owner.address, ...members].join('|')}`);
+      yield;
+      yield;
+      const index = await arena.actionIndex(list);
+      await owner.act(`ISSUE|5|ALLOWED|${index}`);
+      yield;
+      await owner.act(batch(repeat(7, () => `AIRDROP|0|ALLOWED|1|${index}`)));
+      const barred = await owner.act(`SEND|0|ALLOWED|1|${strange('an outsider')}`);
+      return async () => {
+        const held = await Promise.all(members.slice(0, 3).map((address) => arena.balance(address, 'ALLOWED')));
+        assert.deepEqual(held, ['7', '7', '7']);
+        assert.deepEqual(await arena.statuses(barred), ['invalid: DESTINATION (not authorized)']);
+        assert.equal(await arena.supply('ALLOWED'), '1000');
+      };
+    }
+  },
+  {
+    name: 'mints of a busy address read all that it ever did',
+    async *play(arena) {
+      const busy = await arena.person('busy');
+      await busy.act(issue('BUSY'));
+      yield;
+      for (let round = 0; round < 3; round++) await busy.act(batch(repeat(100, () => `SEND|0|BUSY|1|${busy.address}`)));
+      yield;
+      for (let round = 0; round < 3; round++) await busy.act(batch(repeat(MANY, () => 'MINT|0|BUSY|1')));
+      yield;
+      const minted = await busy.act('MINT|0|BUSY|1');
+      return async () => {
+        assert.deepEqual(await arena.statuses(minted), ['valid']);
+        const held = await arena.balance(busy.address, 'BUSY');
+        assert.equal(held, await arena.supply('BUSY'));
+        assert.ok(Number(held) > 1_000, 'a full block refuses some of them');
       };
     }
   },

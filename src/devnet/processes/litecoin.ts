@@ -282,7 +282,8 @@ async function openWallet(rpc: NodeRpc): Promise<void> {
   const { wallets } = (await rpc.call('listwalletdir')) as { wallets: { name: string }[] };
   const loaded = (await rpc.call('listwallets')) as string[];
   if (loaded.length > 0) return;
-  await rpc.call(wallets.some(({ name }) => name === 'platform') ? 'loadwallet' : 'createwallet', ['platform']);
+  const method = wallets.some(({ name }) => name === 'platform') ? 'loadwallet' : 'createwallet';
+  await rpc.call(method, ['platform'], undefined, START_DEADLINE_MS); // it makes thousands of keys
 }
 
 async function waitUntilReady(child: ChildProcess, rpc: NodeRpc, logFile: string): Promise<void> {

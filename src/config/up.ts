@@ -1,3 +1,5 @@
+import { resolve } from 'node:path';
+import { readAuthorities } from './authorities.ts';
 import { nodeVariables } from './node.ts';
 import { profileVariable } from './profile.ts';
 import { defaultStateDirectory } from './state-directory.ts';
@@ -25,12 +27,19 @@ function readAccount(entry: string, schemes: readonly string[]): UrlAccount {
   return { url, user, password };
 }
 
-/** Reads `mysql://root:secret@127.0.0.1:3306`, or with `?socket=/path` the account of a socket. */
+/**
+ * Reads `mysql://root:secret@127.0.0.1:3306`; with `?socket=/path` the account of a socket, with `?ca=/path` one over TLS: the
+ * name is then that of the certificate.
+ */
 function readMariaDb(entry: string) {
   const { url, user, password } = readAccount(entry, ['mysql:', 'mariadb:']);
   const socketPath = url.searchParams.get('socket');
-  const host = url.hostname === 'localhost' ? '127.0.0.1' : url.hostname.replace(/^\[|\]$/g, '');
-  return { host, port: Number(url.port || 3306), user, pass: password, ...(socketPath && { socketPath }) };
+  const path = url.searchParams.get('ca');
+  const caFile = path ? resolve(path) : undefined;
+  const isAlias = url.hostname === 'localhost' && caFile === undefined;
+  const host = isAlias ? '127.0.0.1' : url.hostname.replace(/^\[|\]$/g, '');
+  const tls = caFile && { caFile, tls: { ca: readAuthorities(caFile) } };
+  return { host, port: Number(url.port || 3306), user, pass: password, ...(socketPath && { socketPath }), ...tls };
 }
 
 /** Reads `http://user:password@host:port`. */
@@ -50,7 +59,7 @@ export const upVariables = {
   UP_MARIADB_URL: parsed(readMariaDb, {
     required: true,
     secret: true,
-    doc: 'account of MariaDB that may make users; a socket is named by ?socket=/path. It makes the accounts, and no service gets it',
+    doc: 'account of MariaDB that may make users; a socket is named by ?socket=/path, and by ?ca=/path the authorities of its certificate, with which all services connect by TLS. It makes the accounts, and no service gets it',
     example: 'mysql://root:secret@127.0.0.1:3306'
   }),
   UP_NODE_URL: parsed(readNode, {

@@ -30,7 +30,7 @@ export function partsOf({ UP_SERVICES: chosen, NETWORK }: UpConfig): readonly Pa
  */
 export async function openPlan(config: UpConfig, directory: string): Promise<Plan> {
   const network = readNetwork(config.NETWORK);
-  const { host: databaseHost, port: databasePort } = config.UP_MARIADB_URL;
+  const { host: databaseHost, port: databasePort, caFile } = config.UP_MARIADB_URL;
   const node = config.UP_NODE_URL;
   await mkdir(join(directory, 'passwords'), { recursive: true, mode: 0o700 });
   const secret = (path: string, what: string) =>
@@ -61,6 +61,7 @@ export async function openPlan(config: UpConfig, directory: string): Promise<Pla
       user: `platform_${place}_${part}`,
       pass: passwords[part]!
     }),
+    ...(caFile !== undefined && { databaseCa: caFile }),
     hubDatabase: databaseName(network, 'Indexer').replace(/Indexer$/, 'Hub'),
     stateDirectory: (part) => join(directory, part, 'state')
   };

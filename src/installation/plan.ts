@@ -48,6 +48,8 @@ export interface Plan {
   readonly node: NodeAddress;
   /** Returns MariaDB with the account of a part. */
   readonly serverFor: (part: Part) => Server;
+  /** Absolute path of the authorities of MariaDB's certificate; absent: connections are not encrypted. */
+  readonly databaseCa?: string;
   readonly hubDatabase: string;
   /** Returns the directory for a part's state. */
   readonly stateDirectory: (part: Part) => string;

@@ -93,7 +93,8 @@ function nodeVariables({ network, node }: Plan): Settings {
 
 function databaseVariables(plan: Plan, part: Part, prefix: string, name: string): Settings {
   const { host, port, user, pass } = plan.serverFor(part);
-  const all = { HOST: host, PORT: port, NAME: name, USER: user, PASS: pass };
+  const ca = plan.databaseCa === undefined ? {} : { CA: plan.databaseCa };
+  const all = { HOST: host, PORT: port, NAME: name, USER: user, PASS: pass, ...ca };
   return Object.fromEntries(Object.entries(all).map(([word, value]) => [`${prefix}_DB_${word}`, value]));
 }
 
@@ -111,6 +112,7 @@ function syncVariables(plan: Plan, part: 'server' | 'client'): Settings {
     SYNC_API_PORT: plan.ports[part],
     SYNC_API_KEY: plan.apiKey,
     SYNC_STATE_DIR: plan.stateDirectory(part),
+    ...(plan.databaseCa !== undefined && { SYNC_DB_CA: plan.databaseCa }),
     ...hubVariables(plan),
     HUB_REPOLL_INTERVAL: 2_000
   };

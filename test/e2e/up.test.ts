@@ -8,6 +8,7 @@ import { freePort } from '../../src/devnet/processes/free-port.ts';
 import type { PrivateMariaDb } from '../../src/devnet/processes/mariadb.ts';
 import { askService } from '../../src/installation/ask.ts';
 import { compareDatabases } from '../../src/verify/compare.ts';
+import { certify } from '../support/certificates.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { runCommandLine } from '../support/command-line.ts';
 import { startTestLitecoind, type TestLitecoind } from '../support/litecoin.ts';
@@ -26,11 +27,16 @@ let directory: string;
 let settings: Record<string, string>;
 
 before(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'platform-up-'));
+  certify(directory, 'authority', 'localhost');
+  const certificate = [
+    `--ssl-cert=${join(directory, 'localhost.pem')}`,
+    `--ssl-key=${join(directory, 'localhost.key')}`
+  ];
   [mariadb, coin] = await Promise.all([
-    startOwnServer(['--log-bin=binlog', '--binlog-format=ROW']),
+    startOwnServer(['--log-bin=binlog', '--binlog-format=ROW', ...certificate]),
     startTestLitecoind()
   ]);
-  directory = mkdtempSync(join(tmpdir(), 'platform-up-'));
   atEnd(async () => rmSync(directory, { recursive: true, force: true }));
   const { user, pass, port } = mariadb.root;
   const { node } = coin;
@@ -167,7 +173,19 @@ async function toldBoth(): Promise<unknown> {
   };
 }
 
-test('up: the second start continues; databases that are dumped while all runs are restored: source, replica, hub and tracker go on from there', async () => {
+/** Lets `up` reach MariaDB by TLS; its accounts take no other connection from now on. */
+async function requireTls(): Promise<void> {
+  const { user, pass, port } = mariadb.root;
+  settings['UP_MARIADB_URL'] = `mysql://${user}:${pass}@localhost:${port}?ca=${join(directory, 'authority.pem')}`;
+  const on = { ...mariadb.root, name: 'mysql' };
+  for (const part of ['hub', 'decoder', 'indexer', 'tracker', 'explorer', 'server', 'client']) {
+    const account = `'platform_ltc_regtest_${part}'@'127.0.0.1'`;
+    await sql(on, `CREATE USER IF NOT EXISTS ${account}`);
+    await sql(on, `ALTER USER ${account} REQUIRE SSL`);
+  }
+}
+
+test('up: the second start continues, over TLS to MariaDB; databases that are dumped while all runs are restored: source, replica, hub and tracker go on from there', async () => {
   const { socketPath } = mariadb;
   const account = ['--no-defaults', `--socket=${socketPath}`, '-uroot'];
   const dump = join(directory, 'backup.sql');
@@ -178,6 +196,8 @@ test('up: the second start continues; databases that are dumped while all runs a
     `${SOURCE}Hub`,
     `replica_${SOURCE}Indexer`
   ];
+  await requireTls();
+  await coin.node.mine(2);
   const up = await startUp();
   await replicasAreEqual();
   execFileSync('mariadb-dump', [...account, '--single-transaction', `--result-file=${dump}`, '--databases', ...names]);

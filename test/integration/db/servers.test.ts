@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,36 +8,16 @@ import mysql from 'mysql2';
 import { readAuthorities } from '../../../src/config/authorities.ts';
 import { connect, rows } from '../../../src/db/connection.ts';
 import { openWriter } from '../../../src/replication/replica/database/writer-connection.ts';
+import { certify } from '../../support/certificates.ts';
 import { createDatabase, startOwnServer } from '../../support/mariadb.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'tls-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
 const at = (name: string) => join(directory, name);
 
-/** An authority, and a certificate that it signs for a name. */
-function certify(authority: string, name: string): void {
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-  const openssl = (...options: string[]) => execFileSync('openssl', options, { cwd: directory, stdio: 'pipe' });
-  openssl(
-    'req',
-    '-x509',
-    ...key,
-    '-keyout',
-    `${authority}.key`,
-    '-out',
-    `${authority}.pem`,
-    '-subj',
-    `/CN=${authority}`
-  );
-  openssl('req', ...key, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`);
-  writeFileSync(at('names'), `subjectAltName=DNS:${name}`);
-  const signs = ['-CA', `${authority}.pem`, '-CAkey', `${authority}.key`, '-CAcreateserial', '-extfile', 'names'];
-  openssl('x509', '-req', '-in', `${name}.csr`, ...signs, '-out', `${name}.pem`);
-}
-
 test('TLS to MariaDB: encrypted, and refused where the certificate is of another authority or another name, or there is none', async () => {
-  certify('right', 'localhost');
-  certify('wrong', 'elsewhere.example');
+  certify(directory, 'right', 'localhost');
+  certify(directory, 'wrong', 'elsewhere.example');
   const secured = (name: string) =>
     startOwnServer([`--ssl-cert=${at(`${name}.pem`)}`, `--ssl-key=${at(`${name}.key`)}`]);
   const [server, named, plain] = await Promise.all([

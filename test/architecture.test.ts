@@ -54,7 +54,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // The modules that package.json exports: for Node without this program.
   'src/library/': ['machines/all.ts', 'src/consensus/', 'src/wire/'],
   'src/cli/': ['node:', 'typebox', BELOW],
-  'src/devnet/': ['node:', 'mysql2/promise', BELOW],
+  'src/devnet/': ['node:', 'mysql2/promise', '@nats-io/', BELOW],
   // A platform of one network on one machine, for `up` and the devnet.
   'src/installation/': ['node:', 'src/service/', 'src/db/', 'src/process/', 'src/config/', 'src/coin/', ...BASICS],
   'src/services.ts': [COMPOSITIONS, 'type src/service/'],

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { holdDirectory, makeTemporaryDirectory } from '../devnet/directory.ts';
+import { planEdges } from '../devnet/edges.ts';
 import { planHubs } from '../devnet/hubs.ts';
 import { runLive } from '../devnet/live.ts';
 import { MIN_BLOCKS, runOnce } from '../devnet/once.ts';
@@ -45,6 +46,12 @@ const OPTIONS = {
     value: '<n>',
     default: '1',
     help: ['hubs of one set in validator mode; with --once their leader is killed in the middle of writes; default 1']
+  },
+  edges: {
+    type: 'string',
+    value: '<n>',
+    default: '0',
+    help: ['edges between sync server and client, fed by a NATS of their own; default: none']
   },
   quiet: {
     type: 'boolean',
@@ -101,6 +108,7 @@ export const devnetCommand: Command = {
       hubs,
       apiKey: newApiKey(),
       profile: options.profile,
+      edges: options.edges > 0 ? await planEdges(held.path, options.edges) : undefined,
       shell: env,
       tell: options.once || options.json ? console.error : console.log
     };
@@ -154,6 +162,7 @@ function readDevnetOptions(argv: readonly string[]) {
       isBusy: !options.quiet
     },
     profile: options.profile === undefined ? undefined : resolve(options.profile),
+    edges: readNumber('--edges', options.edges, 0, 16),
     json: options.json && !options.once,
     ports: Object.fromEntries(ports) as Partial<DevnetSettings['ports']>
   };

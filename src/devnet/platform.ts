@@ -1,18 +1,20 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { reachableUrl } from '../config/service-url.ts';
 import { connect } from '../db/connection.ts';
 import { registerModules } from '../installation/modules.ts';
 import type { NodeAddress, Part } from '../installation/plan.ts';
 import type { ProbeAddress } from '../service/life/probe.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
+import { natsOrder } from './edges.ts';
 import type { RunningHubs } from './hub-proof.ts';
 import { waitUntilJoined } from './hubs.ts';
 import type { Watched } from './platform-state.ts';
 import { startMariaDb } from './processes/mariadb.ts';
 import type { MinedNode } from './processes/miner.ts';
 import { startNode } from './processes/node.ts';
-import { type Service, startService, watchProcess } from './processes/process.ts';
-import { orderOf, orderOfHub, planOf } from './services.ts';
+import { type Service, type ServiceOrder, startService, watchProcess } from './processes/process.ts';
+import { edgeOrder, orderOf, orderOfHub, planOf } from './services.ts';
 import { DEVNET, type DevnetHub, type DevnetSettings, HOST, logPath } from './settings.ts';
 
 /** Addresses and keys of a devnet's parts, for programs that use it. */
@@ -49,7 +51,8 @@ export interface Platform {
 }
 
 /**
- * Starts MariaDB, coin node, miner, hub, decoder, indexer, tracker, encoder, explorer, sync server and sync client.
+ * Starts MariaDB, coin node, miner, hub, decoder, indexer, tracker, encoder, explorer, sync server and sync client; with edges
+ * NATS before the server, and the edges behind it.
  * Each starts when the one before it serves.
  *
  * @param signal ends a start under way; parts that run are stopped then
@@ -70,7 +73,7 @@ async function startParts(
   signal: AbortSignal,
   parts: AsyncDisposableStack
 ): Promise<Platform> {
-  const { directory, ports, apiKey, tell } = settings;
+  const { directory, ports, apiKey, edges, tell } = settings;
   const deaths: Promise<never>[] = [];
   /** Starts a part. @param end stops the part; called in reverse order */
   const start = async <T>(name: string, begin: () => Promise<T>, end: (part: T) => Promise<void>): Promise<T> => {
@@ -78,8 +81,8 @@ async function startParts(
     tell(`starting ${name}`);
     return parts.adopt(await begin(), end);
   };
-  const service = async (part: Part): Promise<void> => {
-    const order = orderOf(settings, plan, part);
+  const service = async (of: Part | ServiceOrder): Promise<void> => {
+    const order = typeof of === 'string' ? orderOf(settings, plan, of) : of;
     const begin = () => startService(order, signal);
     const { death } = await start<Service>(order.name, begin, (part) => part.stop());
     deaths.push(death);
@@ -125,8 +128,11 @@ async function startParts(
   await Promise.all(settings.hubs.map(startHub));
   await waitUntilJoined(settings.hubs, apiKey, signal);
   await registerModules(plan);
-  for (const part of ['decoder', 'indexer', 'tracker', 'encoder', 'explorer', 'server', 'client'] as const)
-    await service(part);
+  for (const part of ['decoder', 'indexer', 'tracker', 'encoder', 'explorer'] as const) await service(part);
+  if (edges) await service(natsOrder(edges, directory, { PATH: settings.shell['PATH'] }));
+  await service('server');
+  for (const number of edges?.ports.keys() ?? []) await service(edgeOrder(settings, plan, edges!, number + 1));
+  await service('client');
 
   const connection = await start(
     'status',
@@ -146,6 +152,8 @@ async function startParts(
   tell(
     `consoles: indexer ${indexer.url}, server ${server.url}, client ${client.url}; their key, made for this run: ${apiKey}`
   );
+  const edgeUrls = edges?.ports.map((port) => reachableUrl(HOST, port)) ?? [];
+  if (edges) tell(`NATS: nats://${HOST}:${edges.natsPort}; edges between server and client: ${edgeUrls.join(', ')}`);
   const death = Promise.race(deaths);
   death.catch(() => undefined); // callers await it
   return {
@@ -160,7 +168,10 @@ async function startParts(
       code: DEVNET.code,
       profile: settings.profile ?? null,
       apiKey,
-      services: Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, `http://${HOST}:${port}`])),
+      services: Object.fromEntries([
+        ...Object.entries(ports).map(([name, port]) => [name, `http://${HOST}:${port}`]),
+        ...edgeUrls.map((url, index) => [`edge-${index + 1}`, url])
+      ]),
       node: coinNode.address,
       database
     },

@@ -1,10 +1,12 @@
 import { join } from 'node:path';
+import { reachableUrl } from '../config/service-url.ts';
 import type { Environment } from '../config/variables.ts';
 import { COMMANDS, type NodeAddress, type Part, type Plan, type Server, urlOf } from '../installation/plan.ts';
 import { INHERITED, variablesOf } from '../installation/variables.ts';
 import { SELF } from '../process/program.ts';
+import { edgeVariablesOf, variablesOfEdge } from './edges.ts';
 import type { ServiceOrder } from './processes/process.ts';
-import { DEVNET, type DevnetHub, type DevnetSettings, HOST, logPath } from './settings.ts';
+import { DEVNET, type DevnetHub, type DevnetSettings, type EdgePlan, HOST, logPath } from './settings.ts';
 
 const JSON_BODY = { 'content-type': 'application/json' };
 const PING = { method: 'POST', headers: JSON_BODY, body: '{"jsonrpc":"2.0","id":1,"method":"ping"}' };
@@ -55,26 +57,50 @@ export function planOf(settings: DevnetSettings, database: Server, node: NodeAdd
 
 /** Returns the order for a part's process. */
 export function orderOf(settings: DevnetSettings, plan: Plan, part: Part): ServiceOrder {
-  const { directory, shell, profile, apiKey, hubs } = settings;
-  const name = NAMES[part] ?? part;
-  const env: Record<string, string | undefined> = { PLATFORM_NODE_NO_TELEMETRY: '1', PLATFORM_PROFILE: profile };
-  for (const variable of INHERITED) env[variable] = shell[variable];
-  const all = { ...variablesOf(plan, part), ...EXTRAS[part] };
-  for (const [variable, value] of Object.entries(all)) env[variable] = String(value);
+  const { edges, hubs } = settings;
+  const own = { ...variablesOf(plan, part), ...EXTRAS[part], ...(edges ? edgeVariablesOf(edges, part) : {}) };
   // Whoever asks the hub asks each one of the set, in this order.
-  if (hubs.length > 0 && env['HUB_API_HOST'] !== undefined)
-    env['HUB_VALIDATORS'] = hubs.map(({ port }) => `${HOST}:${port}`).join(',');
-  const [program, ...first] = settings.program ?? SELF;
+  const all =
+    hubs.length > 0 && 'HUB_API_HOST' in own ? hubs.map(({ port }) => `${HOST}:${port}`).join(',') : undefined;
   const probe =
     part === 'hub'
       ? new Request(`${urlOf(plan, part)}/`, PING)
-      : new Request(`${urlOf(plan, part)}${PROBES[part] ?? '/readyz'}`, {
-          headers: { authorization: `Bearer ${apiKey}` }
-        });
+      : keyed(`${urlOf(plan, part)}${PROBES[part] ?? '/readyz'}`, settings);
+  const variables = all === undefined ? own : { ...own, HUB_VALIDATORS: all };
+  return processOrder(settings, { name: NAMES[part] ?? part, command: COMMANDS[part], variables, probe });
+}
+
+/** Returns the order for the process of one edge. @param number counts from 1 */
+export function edgeOrder(settings: DevnetSettings, plan: Plan, edges: EdgePlan, number: number): ServiceOrder {
+  const port = edges.ports[number - 1]!;
+  const { apiKey } = settings;
+  const variables = { ...variablesOfEdge(edges, port, { origin: urlOf(plan, 'server'), apiKey }), ...SYNC };
+  const probe = keyed(`${reachableUrl(HOST, port)}/health`, settings);
+  return processOrder(settings, { name: `edge-${number}`, command: 'edge', variables, probe });
+}
+
+function keyed(url: string, { apiKey }: DevnetSettings): Request {
+  return new Request(url, { headers: { authorization: `Bearer ${apiKey}` } });
+}
+
+interface ProcessPlan {
+  readonly name: string;
+  /** Its word on the command line. */
+  readonly command: string;
+  readonly variables: Readonly<Record<string, string | number>>;
+  readonly probe: Request;
+}
+
+function processOrder(settings: DevnetSettings, { name, command, variables, probe }: ProcessPlan): ServiceOrder {
+  const { directory, shell, profile } = settings;
+  const env: Record<string, string | undefined> = { PLATFORM_NODE_NO_TELEMETRY: '1', PLATFORM_PROFILE: profile };
+  for (const variable of INHERITED) env[variable] = shell[variable];
+  for (const [variable, value] of Object.entries(variables)) env[variable] = String(value);
+  const [program, ...first] = settings.program ?? SELF;
   return {
     name,
     command: program,
-    args: [...first, COMMANDS[part]],
+    args: [...first, command],
     env: env satisfies Environment,
     directory: join(directory, name),
     logFile: logPath(directory, name),

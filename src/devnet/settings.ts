@@ -33,6 +33,16 @@ export interface DevnetHub {
   readonly variables: Readonly<Record<string, string | number>>;
 }
 
+/** NATS of a devnet, and the edges that are fed from it. */
+export interface EdgePlan {
+  readonly natsPort: number;
+  /** Ports of the edges. */
+  readonly ports: readonly number[];
+  /** Files with the seeds of the user that publishes, and of the one that reads. */
+  readonly publisher: string;
+  readonly reader: string;
+}
+
 /** Settings of a devnet. */
 export interface DevnetSettings {
   /** Directory of databases, chain, state and logs. It stays unless the caller removes it. */
@@ -45,6 +55,8 @@ export interface DevnetSettings {
   readonly apiKey: string;
   /** Path of PLATFORM_PROFILE for every service; absent for the default profile. */
   readonly profile?: string | undefined;
+  /** Absent: the client follows the server itself. */
+  readonly edges?: EdgePlan | undefined;
   /** The caller's environment. Services get PATH and the like of it, but none of their own variables. */
   readonly shell: Environment;
   /** Command that starts a service; default: this program. */

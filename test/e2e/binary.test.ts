@@ -138,7 +138,8 @@ test('TEMP_UNUSABLE: no directory for what its threads start from; exit code 73'
 
 test('without Node on the machine: a devnet with two reorgs, its threads killed meanwhile, whose replicas are equal to the row', async () => {
   const home = temporaryDirectory('home');
-  const devnet = spawn(program, ['devnet', '--once', '--blocks', String(MIN_BLOCKS), '--seed', 'binary'], {
+  const words = ['devnet', '--once', '--blocks', String(MIN_BLOCKS), '--seed', 'binary', '--edges', '2'];
+  const devnet = spawn(program, words, {
     cwd: home,
     env: { PATH: pathWithoutNode(), HOME: home, TMPDIR: home },
     stdio: ['ignore', 'pipe', 'pipe'],

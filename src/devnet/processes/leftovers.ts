@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Pid files of MariaDB and litecoind. The services end by themselves when the devnet is gone. */
-const PID_FILES = ['mariadb/mariadb.pid', 'litecoind/data/regtest/bitcoind.pid'];
+/** Pid files of MariaDB, litecoind and NATS. The services end by themselves when the devnet is gone. */
+const PID_FILES = ['mariadb/mariadb.pid', 'litecoind/data/regtest/bitcoind.pid', 'nats/nats.pid'];
 const STOP_DEADLINE_MS = 20_000;
 
 /** Stops processes that a killed devnet left running in its directory, and no others, whatever its pid files say. */

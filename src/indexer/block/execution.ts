@@ -217,9 +217,10 @@ export class BlockExecution {
       if (root === null) continue;
       this.#countedLists.set(root, Number(edit));
       const [former, edited] = [this.#view, changes].map((each) => countIn(each, root));
-      // An edit keeps all members below the height of LIMITS. Where none is left, it keeps nothing that tells of it.
+      // Below the height of LIMITS an edit keeps all members, and counts no changes: these tell of it. Where none is
+      // left, it keeps nothing that does.
       const isEmptied = edited?.size === 0 && former?.size !== 0;
-      const isChanging = isEmptied || edited?.changes !== former?.changes;
+      const isChanging = isEmptied || (edited?.changes !== former?.changes && edited?.changes !== 0);
       if (Number(edit) !== root && isChanging) this.#changingEdits.push([Number(edit), root]);
     }
     for (const [key, offer] of changes.of('offer')) {

@@ -61,12 +61,17 @@ const BANK = 'A999999';
 export class ChainMaker {
   readonly #random: Random;
   readonly #feeDestination: string | undefined;
+  readonly #mark: string;
   #blocks = 0;
 
-  /** @param feeDestination  who is paid fees in coins; undefined where nobody is */
-  constructor(seed: number, feeDestination?: string) {
+  /**
+   * @param feeDestination  who is paid fees in coins; undefined where nobody is
+   * @param mark hexadecimal digit in its hashes by which no other maker has the same
+   */
+  constructor(seed: number, feeDestination?: string, mark = 'f') {
     this.#random = new Random(seed);
     this.#feeDestination = feeDestination;
+    this.#mark = mark;
   }
 
   /** The next block of a branch. Blocks of two branches never have equal hashes. */
@@ -125,7 +130,7 @@ export class ChainMaker {
   }
 
   #hash(place: number): string {
-    return `${this.#blocks}f${place}`.padStart(64, '0');
+    return `${this.#blocks}${this.#mark}${place}`.padStart(64, '0');
   }
 }
 

@@ -80,13 +80,18 @@ export async function checkIndex(options: CheckOptions): Promise<CheckResult> {
 class ForkedIndex {
   lostBlocks = 0;
   readonly #random: Random;
+  /** Decides apart, so that the chain of a seed does not depend on it. */
+  readonly #cuts: Random;
   readonly #store: IndexerStore;
   readonly #run: ReferenceRun;
   /** Blocks of the chain that are not yet written. */
   #unwritten: ChainBlock[] = [];
+  /** Newest blocks of the chain that were written together. */
+  #newest: readonly ChainBlock[] = [];
 
   constructor(seed: number, store: IndexerStore, run: ReferenceRun) {
     this.#random = new Random(seed);
+    this.#cuts = new Random(seed);
     this.#store = store;
     this.#run = run;
   }
@@ -100,6 +105,7 @@ class ForkedIndex {
   /** Indexes blocks above the chain and takes them back. */
   async loseBranch(): Promise<void> {
     await this.flush();
+    await this.#cutNewest();
     const branch = this.#run.branch(1 + this.#random.below(MOST_LOST_BLOCKS));
     this.lostBlocks += branch.length;
     await this.#store.addBlocks(branch.slice(0, 1));
@@ -109,10 +115,27 @@ class ForkedIndex {
 
   async flush(): Promise<void> {
     if (this.#unwritten.length === 0) return;
-    const hashes = await this.#store.addBlocks(this.#unwritten);
-    const first = this.#unwritten[0]!.height;
+    await this.#add(this.#unwritten);
+    [this.#newest, this.#unwritten] = [this.#unwritten, []];
+  }
+
+  /** Takes back the end of the newest group for other blocks, then more of the group, and indexes that again. */
+  async #cutNewest(): Promise<void> {
+    if (this.#newest.length < 2) return;
+    const cut = 1 + this.#cuts.below(this.#newest.length - 1);
+    const { height } = this.#newest[cut]!;
+    await this.#store.rollBack(height);
+    await this.#store.addBlocks(this.#run.branchAt(height, 1 + this.#cuts.below(2)));
+    const again = this.#newest.slice(this.#cuts.below(cut));
+    await this.#store.rollBack(again[0]!.height);
+    await this.#add(again);
+  }
+
+  /** Indexes the blocks that follow, up to the end of the chain. */
+  async #add(blocks: readonly ChainBlock[]): Promise<void> {
+    const hashes = await this.#store.addBlocks(blocks);
+    const first = blocks[0]!.height;
     assert.deepEqual(hashes, this.#run.hashes.slice(first), `index with reorgs, blocks from ${first}`);
-    this.#unwritten = [];
   }
 
   close(): void {

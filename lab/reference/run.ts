@@ -17,12 +17,15 @@ export class ReferenceRun {
   /** Number of fees that were paid in the chain's coin. */
   feesInCoins = 0;
   readonly #maker: ChainMaker;
+  /** Makes blocks beside the chain that leave those of `#maker` as they are. */
+  readonly #others: ChainMaker;
   readonly #memory: MemoryLedger;
   readonly #reference: ReferenceLedger;
   #recent: RecentAction[] = [];
 
   constructor(seed: number, rules = CHAIN_RULES) {
     this.#maker = new ChainMaker(seed, rules.fees.destination);
+    this.#others = new ChainMaker(seed, rules.fees.destination, 'e');
     this.#memory = new MemoryLedger(0, rules);
     const isAddress = (text: string, coin: string) => rules.readAddress(text, coin, 0) !== undefined;
     this.#reference = new ReferenceLedger({ ...rules, isAddress });
@@ -54,6 +57,11 @@ export class ReferenceRun {
     return Array.from({ length }, (_, above) =>
       this.#maker.block({ height: this.chain.length + above, recent: this.#recent })
     );
+  }
+
+  /** Blocks from a height of the chain on that are none of it. */
+  branchAt(height: number, length: number): ChainBlock[] {
+    return Array.from({ length }, (_, above) => this.#others.block({ height: height + above, recent: this.#recent }));
   }
 
   /** @throws {AssertionError} when somebody holds in the reference what the indexer does not know */

@@ -73,6 +73,9 @@ export function looksLeft(looked: Looked, { ledger }: Pick<Step, 'ledger'>): num
 /** Looks of a holding. It is read with its address, and fills more memory than a name in a list. */
 export const LOOKS_OF_HOLDING = 3;
 
+/** Looks of an address that one list of a token is asked about. Rows of three tables are read for it. */
+export const LOOKS_OF_MEMBER = 2;
+
 /** Returns how many holders an action that begins may look at: those of a block, or those left where others follow. */
 export function mostHolders(step: Pick<Step, 'ledger' | 'limits'>): number {
   const { ledger, limits } = step;

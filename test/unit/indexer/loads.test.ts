@@ -497,6 +497,30 @@ test('an AIRDROP to a list longer than it may be about is refused before a membe
   assert.equal(statusOf(ledger, 'airdrops'), 'valid');
 });
 
+test("an AIRDROP asks a token's lists about no more addresses than the block has looks left for", async () => {
+  const limits = { ...DEFAULT_LIMITS };
+  const rules: Rules = { ...RULES, limitsAt: () => limits };
+  const ledger = new MemoryLedger(100, rules);
+  const named = repeat(FEW, (at) => `H${at}`).join('|');
+  const others = repeat(MANY, (at) => `C${at}`).join('|');
+  ledger.run(blockOf(ledger, ['ISSUE|0|TOKA|0|0|0||1000', `LIST|0|2||${named}`, `LIST|0|2||A|${named}|${others}`]));
+  const list = ledger.lastAction - 1;
+  ledger.run(blockOf(ledger, [`LIST|0|2||${others}`]));
+  ledger.run(blockOf(ledger, [`ISSUE|5|TOKA|${list + 1}|${ledger.lastAction}`]));
+  // A look at each address, and two for each of both lists.
+  for (const [blockUnits, status, least] of [
+    [FEW / 2, 'valid', 2 * FEW],
+    [FEW / 2 - 1, 'invalid: RECIPIENTS (block limit)', 0]
+  ] as const) {
+    limits.blockUnits = blockUnits;
+    const loaded = new Map<Kind, number>();
+    await loadsOf(ledger, blockOf(ledger, [`AIRDROP|0|TOKA|1|${list}`]), loaded, rules);
+    const asked = loaded.get('member') ?? 0;
+    assert.equal(statusOf(ledger, 'airdrops'), status);
+    assert.ok(asked >= least && asked <= least + 8, `${asked} members`);
+  }
+});
+
 /** Tokens and holders of each, in the ledger that `heldByMany` makes. */
 const [TOKENS, HOLDERS] = [8, 150];
 

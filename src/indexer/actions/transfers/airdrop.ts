@@ -8,6 +8,7 @@ import {
   isExcluded,
   isSeenEnough,
   LOOKS_OF_HOLDING,
+  LOOKS_OF_MEMBER,
   lookAt,
   looksLeft,
   MEMO_CHECKS,
@@ -142,17 +143,30 @@ function namedBy(list: List, step: Step): readonly string[] {
 /** Chosen addresses of all legs, by the addresses that were named and the lists of the token. */
 type Chosen = Map<readonly string[], Map<string, readonly string[]>>;
 
-/** Returns the addresses whom the lists of a token let have it. Legs with the same lists share them. */
-function choose(named: readonly string[], token: Token, { ledger }: Step, chosen: Chosen): readonly string[] {
-  const { allowList, blockList } = token;
-  if (allowList === null && blockList === null) return named;
-  requestAsked(ledger, token, named);
+/**
+ * Returns the addresses whom the lists of a token let have it. Legs with the same lists share them. They count as looks
+ * before a member is read: nobody is chosen where the block has not as many.
+ */
+function choose(named: readonly string[], token: Token, step: Step, chosen: Chosen): readonly string[] {
+  const { ledger } = step;
+  const asked = countLists(token);
+  if (asked === 0) return named;
   const known = chosen.get(named) ?? new Map<string, readonly string[]>();
   chosen.set(named, known);
-  const lists = `${allowList} ${blockList}`;
-  const found = known.get(lists) ?? named.filter((address) => !isExcluded(ledger, token, address));
+  const lists = `${token.allowList} ${token.blockList}`;
+  const former = known.get(lists);
+  if (former) return former;
+  lookAt(LOOKS_OF_MEMBER * asked * named.length, step);
+  if (isSeenEnough('recipients', step)) return [];
+  requestAsked(ledger, token, named);
+  const found = named.filter((address) => !isExcluded(ledger, token, address));
   known.set(lists, found);
   return found;
+}
+
+/** Returns the number of lists that a token has: two at most. */
+function countLists({ allowList, blockList }: Token): number {
+  return Number(allowList !== null) + Number(blockList !== null);
 }
 
 /**
@@ -190,7 +204,7 @@ const RECIPIENT_CHECKS: readonly Check<Leg>[] = [
       const length = excess ?? lookedAt(leg, step).length; // before they are added: to find them may count looks too
       lookAt(length, step);
       if (isBeyondLooks(step)) return false;
-      const isForAll = leg.token!.allowList === null && leg.token!.blockList === null;
+      const isForAll = countLists(leg.token!) === 0;
       return (excess !== null && isForAll) || recipientsOf(leg, step).length > step.limits.parts;
     }
   ],
@@ -198,7 +212,7 @@ const RECIPIENT_CHECKS: readonly Check<Leg>[] = [
     'RECIPIENTS (block limit)',
     (leg, step) =>
       isBeyondLooks(step) ||
-      (leg.head!.type === LIST_OF_TICKS && isSeenEnough('recipients', step)) ||
+      ((leg.head!.type === LIST_OF_TICKS || countLists(leg.token!) > 0) && isSeenEnough('recipients', step)) ||
       isBeyondShare(recipientsOf(leg, step).length, step)
   ]
 ];

@@ -78,15 +78,22 @@ function obstacle(
       // Nodes relay no witness with an uncompressed key, and the hash of a plain address may be of one.
       if (!sender.isSegwit && !sender.publicKey)
         return `the key of ${sender.address} may be an uncompressed one: send compressedPubKey`;
-      return chunkObstacle(sender, signer, isNamed);
+      return markerObstacle('p2wsh', relay) ?? chunkObstacle(sender, signer, isNamed);
     case 'P2SH':
-      return chunkObstacle(sender, signer, isNamed);
+      return markerObstacle('p2sh', relay) ?? chunkObstacle(sender, signer, isNamed);
     case 'MULTISIGN':
       if (!relay.permitsBareMultisig) return 'the node does not relay bare multisig';
       if (!signer.scripts && !isNamed && mayBeHalfKnown(sender))
         return `the first byte of the key of ${sender.address} cannot be checked, and with a wrong one nobody could spend what the outputs hold: name MULTISIGN if it is the key's own`;
       return sender.publicKey ? undefined : `the public key of ${sender.address} is not known: send compressedPubKey`;
   }
+}
+
+/** Returns the reason why the node would refuse the second transaction, which names its form in an OP_RETURN; undefined for none. */
+function markerObstacle(form: 'p2sh' | 'p2wsh', { dataCarrierBytes }: EncodingFacts['relay']): string | undefined {
+  const neededBytes = returnBytes(MAGIC_BYTES + form.length);
+  if (neededBytes <= dataCarrierBytes) return undefined;
+  return `the second transaction has an OP_RETURN of ${neededBytes} bytes and the node relays ${dataCarrierBytes}`;
 }
 
 function chunkObstacle(

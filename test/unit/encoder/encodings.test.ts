@@ -29,6 +29,19 @@ test('absent: P2SH where one output does not do, as clients in use expect', () =
   assert.equal(chooseEncoding(undefined, { ...long, signer: { scripts: false, tapscript: true } }), 'TAPROOT');
 });
 
+test('a node that relays no OP_RETURN would refuse the second transaction of P2SH and P2WSH: neither is chosen', () => {
+  const without = (dataCarrierBytes: number) => ({ ...FACTS, relay: { ...FACTS.relay, dataCarrierBytes } });
+  const none = without(0);
+  assert.equal(chooseEncoding(undefined, none), 'TAPROOT');
+  const plain = { ...none, signer: { scripts: true, tapscript: false } };
+  assert.equal(chooseEncoding('AUTO', plain), 'MULTISIGN');
+  assert.throws(() => chooseEncoding('P2SH', none), {
+    message: /second transaction .* of 10 bytes and the node relays 0/
+  });
+  assert.equal(chooseEncoding('P2SH', without(10)), 'P2SH');
+  assert.throws(() => chooseEncoding('P2WSH', without(10)), { code: 'ENCODING_UNAVAILABLE' });
+});
+
 test('a plain address whose key is not known gets no P2WSH: with an uncompressed key nobody relays its reveal', () => {
   const sender = { ...FACTS.sender, isSegwit: false, covers: 'no amount' } as const;
   const plain = { ...long, signer: { scripts: true, tapscript: false }, sender };

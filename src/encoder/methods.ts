@@ -171,7 +171,7 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
   ): Promise<T> => {
     const holder = holderOf(caller);
     const make = async () => {
-      refuseSilent(deps.seen);
+      refuseUnfit(deps.seen);
       return await build(askedBy(caller), holder);
     };
     if (request.request_id === undefined) return await make();
@@ -268,7 +268,7 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       needsKey: true,
       errors: [...NODE_ERRORS, 'COINS_INSUFFICIENT'],
       run: ({ address }, caller) => {
-        refuseSilent(deps.seen);
+        refuseUnfit(deps.seen);
         return listUtxos(address, askedBy(caller));
       }
     })
@@ -282,6 +282,18 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
  */
 function refuseSilent({ node: { alarm } }: EncoderSight): void {
   if (alarm?.code === 'NODE_UNREACHABLE') throw new PlatformError('NODE_UNREACHABLE', { reason: alarm.reason });
+}
+
+/**
+ * Refuses a call that looks for coins, also while the node lacks blocks or waiting transactions: a coin that they spend would
+ * look free, and one that they pay would be missing.
+ *
+ * @throws {PlatformError} NODE_UNREACHABLE, NODE_BEHIND
+ */
+function refuseUnfit(seen: EncoderSight): void {
+  refuseSilent(seen);
+  const { alarm } = seen.node;
+  if (alarm?.code === 'NODE_BEHIND') throw new PlatformError('NODE_BEHIND', { reason: alarm.reason });
 }
 
 /** Returns the result of `health`, from memory. */

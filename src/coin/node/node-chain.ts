@@ -48,7 +48,7 @@ export interface NodeNeeds {
   readonly hasIndex: boolean;
   /** Lowest block that must be readable; null when none is needed. */
   readonly blocksFrom: number | null;
-  /** Whether the node must have finished its initial download. */
+  /** Whether the node must have downloaded its chain. */
   readonly isWhole?: boolean;
   /** Whether it must have loaded the mempool that it had before its last start. */
   readonly hasMempool?: boolean;
@@ -74,13 +74,13 @@ export class NodeChain {
    * Checks network and history of the node, and returns its tip.
    *
    * @throws {PlatformError} NODE_MISMATCH for another chain or network; NODE_REFUSED with the remedy when it lacks
-   *   history; NODE_BEHIND during its initial download, or while it loads its mempool
+   *   history; NODE_BEHIND while it downloads its chain, or loads its mempool
    */
   async verify(expected: ChainNetwork, needs: NodeNeeds, signal?: AbortSignal): Promise<NodeTip> {
     const info = await this.verifyNetwork(expected, signal);
     refuseLack(info, needs);
     if (needs.hasIndex) await this.#verifyIndex(signal);
-    if (needs.isWhole && info.initialblockdownload && expected.network !== 'regtest') throw isDownloading(info);
+    if (needs.isWhole) refuseDownloading(info, expected);
     if (needs.hasMempool) await refuseLoading(this.#rpc, signal);
     return tipOf(info);
   }
@@ -171,10 +171,22 @@ function refuseLack({ pruned, pruneheight }: Info, { hasIndex, blocksFrom }: Nod
   throw new PlatformError('NODE_REFUSED', { reason });
 }
 
-function isDownloading({ blocks, headers, verificationprogress }: Info): PlatformError {
+/**
+ * Refuses a node that is in its initial download, or whose headers show that it lacks more blocks than a rollback may remove:
+ * a node whose tip is younger than a day says that its download is over.
+ *
+ * @throws {PlatformError} NODE_BEHIND
+ */
+function refuseDownloading(
+  { blocks, headers, verificationprogress, initialblockdownload }: Info,
+  { network, undoDepth }: ChainNetwork
+): void {
+  const isInitial = initialblockdownload && network !== 'regtest';
+  if (!isInitial && (headers ?? blocks) - blocks <= undoDepth) return;
   const percent = (Number(verificationprogress) * 100).toFixed(1);
-  const reason = `the node is in its initial download: block ${blocks} of ${headers ?? 'unknown'}, ${percent}% verified`;
-  return new PlatformError('NODE_BEHIND', { reason });
+  const state = isInitial ? 'is in its initial download' : 'is still downloading its chain';
+  const reason = `the node ${state}: block ${blocks} of ${headers ?? 'unknown'}, ${percent}% verified`;
+  throw new PlatformError('NODE_BEHIND', { reason });
 }
 
 function tipOf({ blocks, headers, bestblockhash, verificationprogress }: Info): NodeTip {

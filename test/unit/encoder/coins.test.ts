@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { chainNetwork } from '../../../src/coin/chains.ts';
 import { NodeChain } from '../../../src/coin/node/node-chain.ts';
 import type { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
 import { readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
 import { writeBase } from '../../../src/coin/raw/transaction-form.ts';
 import { payTo } from '../../../src/coin/script/pay-scripts.ts';
 import { NodeCoins } from '../../../src/encoder/coins/coins.ts';
+import { type EncoderMethodDeps, encoderMethods } from '../../../src/encoder/methods.ts';
 import type { Cost } from '../../../src/service/ingress/work-budget.ts';
+import type { RpcCaller } from '../../../src/service/rpc/method.ts';
 
 const OWN = payTo({ kind: 'keyHash', bytes: Buffer.alloc(20, 7) });
 const OWN_COINS = payTo({ kind: 'keyHash', bytes: Buffer.alloc(20, 99) });
@@ -140,4 +143,33 @@ test('NODE_BEHIND: while a node loads its mempool, coins that its transactions s
   const chain = new NodeChain({ batch } as NodeRpc);
   info = { loaded: false, size: 36 };
   await assert.rejects(chain.mempool(), { code: 'NODE_BEHIND' });
+});
+
+test('NODE_BEHIND: a node whose headers are far ahead lacks blocks, also where it says that its download is over', async () => {
+  const network = chainNetwork('litecoin', 'mainnet');
+  const known = { chain: 'main', blocks: 1_000, bestblockhash: 'ab'.repeat(32), verificationprogress: 0.91 };
+  let headers = known.blocks + network.undoDepth;
+  const call = async (method: string) =>
+    method === 'getblockhash' ? network.genesisHash : { ...known, headers, initialblockdownload: false };
+  const chain = new NodeChain({ call: call as NodeRpc['call'] } as NodeRpc);
+  const needs = { hasIndex: false, blocksFrom: null, isWhole: true };
+  assert.equal((await chain.verify(network, needs)).height, 1_000, 'a few are no download');
+  headers++;
+  const reason = 'the node is still downloading its chain: block 1000 of 1127, 91.0% verified';
+  const message = `${reason} (NODE_BEHIND)`;
+  await assert.rejects(chain.verify(network, needs), { code: 'NODE_BEHIND', message });
+  assert.equal((await chain.verify(network, { ...needs, isWhole: false })).headers, 1_127);
+  // Calls that look for coins are refused with it; one that needs no coins is not.
+  const alarm = { code: 'NODE_BEHIND', reason, remedy: '', since: 0 };
+  const seen = { node: { tip: null, ageMs: null, alarm, isFit: false }, tracker: () => undefined };
+  const rpc = { call: async () => 'cd'.repeat(32) };
+  const deps = { seen, rpc, coins: { askedBy: () => null }, reservations: { ttlMs: 1_000 } };
+  const methods = encoderMethods(deps as unknown as EncoderMethodDeps);
+  const caller = { address: '127.0.0.1', aside: (work: () => unknown) => work() } as unknown as RpcCaller;
+  const ask = async (name: string) =>
+    await methods[name]!.run({ address: 'x', tx_hex: parents.get(coins[0]!.txid)!.toString('hex') }, caller);
+  for (const name of ['create_tx', 'bump_tx', 'get_utxos'])
+    await assert.rejects(ask(name), { code: 'NODE_BEHIND', message });
+  const { txid } = (await ask('broadcast_tx')) as { txid: string };
+  assert.equal(txid, coins[0]!.txid);
 });

@@ -174,8 +174,8 @@ async function createReveal(
   const { txid } = funding;
   const { planFor, isSaying, encodingFacts } = readRequest(request, deps, policy);
   if (!isSaying) throw invalid('a second transaction reveals data: send it as in the first call');
-  const [input] = funding.inputs;
-  if (!encodingFacts.sender.isSegwit && input?.script.length === 0 && !funding.witnesses[0]?.length)
+  const isUnsigned = funding.inputs.some(({ script }, at) => script.length === 0 && !funding.witnesses[at]?.length);
+  if (!encodingFacts.sender.isSegwit && isUnsigned)
     throw invalid('the first transaction is not signed, which changes its id: sign it first');
   const wanted = TWO_STEPS.filter((each) => [undefined, 'AUTO', each].includes(request.encoding));
   for (const encoding of wanted) {

@@ -85,10 +85,12 @@ export function compose<C extends Coin>(order: Order, coins: readonly C[]): Comp
 }
 
 /**
- * Composes the reveal of a first transaction that exists. @throws {PlatformError} COINS_INSUFFICIENT, and the errors of
- * `limitFee`
+ * Composes the reveal of a first transaction that exists. @throws {PlatformError} COINS_INSUFFICIENT, REQUEST_INVALID for a
+ * payment that every node refuses as dust, and the errors of `limitFee`
  */
 export function composeReveal(order: Order, funding: Funding): Reveal {
+  // A DUST_AMOUNT that rose since the first call keeps nobody from what it locked.
+  refuseDust(splitOutputs(order).reveal, { ...order.dust, floor: 0 });
   const { inputs, outputs } = revealParts(order, funding);
   const held = funding.locked.reduce((sum, { amount }) => sum + amount, 0n);
   const paid = splitOutputs(order).reveal.reduce((sum, { amount }) => sum + amount, 0n);

@@ -401,6 +401,8 @@ test('a reveal pays what the first transaction left where the usual fee has rise
     const funding = { txid: '33'.repeat(32), locked };
     const risen = { ...order, fee: (form: Parameters<Order['fee']>[0]) => 40n * RATE * BigInt(virtualSize(form)) };
     assert.throws(() => composeReveal(risen, funding), /do not pay for the second one at this fee/);
+    const dusty = [{ amount: 1n, script: order.sender.script }];
+    assert.throws(() => composeReveal({ ...order, outputs: dusty }, funding), /an output of 1 satoshis is dust/);
     const reveal = composeReveal({ ...risen, leastFee: () => held }, funding);
     assert.deepEqual([reveal.fee, reveal.change, reveal.isLowered], [held, null, true]);
     assert.throws(() => composeReveal({ ...risen, leastFee: () => held + 1n }, funding), /takes no less than/);

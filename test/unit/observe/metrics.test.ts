@@ -203,7 +203,7 @@ test('every metric of ours is on the dashboard, and dashboard and alerts ask for
       [...shown].some((each) => [name, `${name}_bucket`, `${name}_sum`, `${name}_count`].includes(each)),
       `${name} is on no dashboard`
     );
-  assert.equal([...ALERTS.matchAll(/- alert: /g)].length, 17);
+  assert.equal([...ALERTS.matchAll(/- alert: /g)].length, 19);
 });
 
 test('a hub tells of its prices how many sources are missing, how far they differ, and how many rounds are missed', async () => {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type from 'typebox';
+import { cannotScan, isUnknownCall } from '../../coin/node/coin-lookup.ts';
 import { malformed, readNodeAmount } from '../../coin/node/node-answer.ts';
 import type { NodeRpc } from '../../coin/node/node-rpc.ts';
 import { hasCode, PlatformError } from '../../errors.ts';
@@ -191,6 +192,7 @@ export class CoinScan {
       try {
         return await this.#rpc.call('scantxoutset', ['start', descriptors], undefined, SCAN_MS, MOST_SCAN_BYTES);
       } catch (caught) {
+        if (isUnknownCall(caught)) throw cannotScan(caught);
         const isBusy = hasCode(caught, 'NODE_REFUSED') && caught.detail['rpcCode'] === ALREADY_SCANNING;
         if (!isBusy || performance.now() > end) throw caught;
       }

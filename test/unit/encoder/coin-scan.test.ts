@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { chainNetwork } from '../../../src/coin/chains.ts';
+import { NodeChain } from '../../../src/coin/node/node-chain.ts';
 import type { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
 import { CoinScan } from '../../../src/encoder/coins/coin-scan.ts';
 import { PlatformError } from '../../../src/errors.ts';
@@ -71,8 +73,8 @@ test('a node that scans for somebody else is asked again; another refusal is tol
   await turn();
   calls[0]!.fail(new PlatformError('NODE_REFUSED', { reason: 'Scan already in progress', rpcCode: -8 }));
   while (calls.length < 2) await turn();
-  calls[1]!.fail(new PlatformError('NODE_REFUSED', { reason: 'Method not found', rpcCode: -32601 }));
-  await assert.rejects(looking, { code: 'NODE_REFUSED', message: /Method not found/ });
+  calls[1]!.fail(new PlatformError('NODE_REFUSED', { reason: 'no such descriptor', rpcCode: -5 }));
+  await assert.rejects(looking, { code: 'NODE_REFUSED', message: /no such descriptor/ });
 });
 
 test('ANSWERS_WAITING: no more than 32 scripts wait; the newest of the network that has the most gives way', async () => {
@@ -135,4 +137,28 @@ test('a script that a crowd asks for too does not give way with the crowd', asyn
   calls[2]!.answer(found(SCRIPTS[1]));
   assert.deepEqual(await joined, await begun);
   assert.equal(calls.length, 3, 'the scan under way serves both');
+});
+
+test('NODE_REFUSED: a node without scantxoutset is named in the alarm and in the error, with the remedy', async () => {
+  const { calls, scan } = open();
+  const refused = new PlatformError('NODE_REFUSED', { reason: 'Method not found', rpcCode: -32601 });
+  const expected = { code: 'NODE_REFUSED', message: /has no scantxoutset.*UTXO_TRACKER_URL/ };
+  const told = assert.rejects(scan.find(SCRIPTS[0], 'a'), expected);
+  await turn();
+  calls[0]!.fail(refused);
+  await told;
+  const network = chainNetwork('dogecoin', 'mainnet');
+  const info = { chain: 'main', blocks: 9, bestblockhash: 'ab'.repeat(32), verificationprogress: 1 };
+  let answer: () => unknown = () => assert.fail();
+  const call = async (method: string) =>
+    method === 'scantxoutset' ? answer() : method === 'getblockhash' ? network.genesisHash : info;
+  const chain = new NodeChain({ call: call as NodeRpc['call'] } as NodeRpc);
+  const needs = { hasIndex: false, blocksFrom: null };
+  assert.equal((await chain.verify(network, needs)).height, 9, 'with a tracker it is not asked');
+  answer = () => {
+    throw refused;
+  };
+  await assert.rejects(chain.verify(network, { ...needs, hasCoinScan: true }), expected);
+  answer = () => null;
+  assert.equal((await chain.verify(network, { ...needs, hasCoinScan: true })).height, 9);
 });

@@ -327,6 +327,11 @@ export class NodeCoins {
     });
   }
 
+  /** Returns whether the node has a transaction now: it may have dropped one that was read before. */
+  async isAtNode(txid: string): Promise<boolean> {
+    return (await this.#batch('getrawtransaction', [[txid]]))[0] !== null;
+  }
+
   /** Returns the node's `getmempoolentry` for a transaction; null when its mempool does not have it. */
   async mempoolEntry(txid: string): Promise<unknown> {
     return (await this.#batch('getmempoolentry', [[txid]]))[0] ?? null;

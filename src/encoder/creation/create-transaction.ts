@@ -184,7 +184,7 @@ async function createReveal(
     if (!locked) continue;
     refuseOtherQuote(plan.order, funding.outputs);
     await refuseOtherPayer(plan.order.sender, funding, deps);
-    await refuseSpent({ txid, locked }, deps.coins);
+    await refuseSpent({ txid, locked }, request.p2shHex !== undefined, deps.coins);
     const reveal = composeReveal(plan.order, { txid, locked });
     checkReveal(plan, reveal, funding.outputs);
     const surplus = surplusOf(plan.order, reveal.funding);
@@ -254,13 +254,19 @@ async function refuseOtherPayer(
 }
 
 /**
- * Refuses when the node knows the first transaction and an output that holds the action is spent. @throws
- * {PlatformError} COIN_UNUSABLE
+ * Refuses when the node knows the first transaction and an output that holds the action is spent, or when it has dropped it.
+ *
+ * @param isGiven whether the caller sent the transaction itself: it may be broadcast later
+ * @throws {PlatformError} COIN_UNUSABLE, REQUEST_INVALID
  */
-async function refuseSpent({ txid, locked }: Funding, coins: NodeCoins): Promise<void> {
+async function refuseSpent({ txid, locked }: Funding, isGiven: boolean, coins: NodeCoins): Promise<void> {
   const places = locked.map(({ vout, amount }) => ({ txid, vout, amount }));
   const unspent = await coins.spendable(places);
-  if (unspent.length === places.length || !(await coins.transaction(txid))) return;
+  if (unspent.length === places.length) return;
+  if (!(await coins.isAtNode(txid))) {
+    if (isGiven) return; // not sent yet
+    throw invalid('the node no longer has the first transaction p2shHash: send it again by broadcast_tx');
+  }
   const [spent] = places.filter(({ vout }) => !unspent.some((other) => other.vout === vout));
   throw unusable(spent!, 'it held the action, and is spent');
 }

@@ -173,3 +173,12 @@ test('NODE_BEHIND: a node whose headers are far ahead lacks blocks, also where i
   const { txid } = (await ask('broadcast_tx')) as { txid: string };
   assert.equal(txid, coins[0]!.txid);
 });
+
+test('a transaction that the node has dropped is not taken for one that it has, though it was read before', async () => {
+  const [[txid, bytes]] = [...parents] as [[string, Buffer]];
+  let answer: string | null = bytes.toString('hex');
+  const node = new NodeCoins({ batch: async () => [answer] } as unknown as NodeRpc, { coinbaseMaturity: 100 });
+  assert.ok((await node.transaction(txid))?.equals(bytes) && (await node.isAtNode(txid)));
+  answer = null;
+  assert.deepEqual([(await node.transaction(txid))?.equals(bytes), await node.isAtNode(txid)], [true, false]);
+});

@@ -14,8 +14,10 @@ import { openLink } from '../support/link.ts';
 import { createDatabase, dropAfterwards } from '../support/mariadb.ts';
 import { readRules, startPrometheus } from '../support/prometheus.ts';
 import { addEmptyBlock, sql } from '../support/sql.ts';
+import { createDecoder } from '../support/sync/generated-decoder.ts';
 import { appendBlocks, createIndexer } from '../support/sync/generated-indexer.ts';
-import { openTestHub } from '../support/sync/sync-pair.ts';
+import { TestNats } from '../support/sync/nats.ts';
+import { openTestHub, PAIR_KEY, startPair } from '../support/sync/sync-pair.ts';
 import { eventually, replicasAt, startSyncProcess, temporaryDirectory } from '../support/sync/sync-process.ts';
 
 const DATABASE = 'indexer/litecoin/regtest';
@@ -211,6 +213,7 @@ test('each alert of ops/alerts.yml fires in the real failure that it is for, and
   await prometheus.fires('PlatformSilent');
   databaseLink.block();
   await prometheus.fires('PlatformCircuitOpen');
+  await prometheus.fires('PlatformSyncNotReady');
   await hub.stop();
   await prometheus.fires('PlatformHubDown');
   // A service of a coin node that is away.
@@ -233,15 +236,28 @@ test('each alert of ops/alerts.yml fires in the real failure that it is for, and
   atEnd(oracle.stop);
   const rounds = await startPrometheus([oracle.url], KEY);
   await eventually('a round is kept', async () => prices.requests.length > 1);
-  assert.deepEqual(await rounds.firing(), []);
+  await eventually('no alert fires', async () => (await rounds.firing()).length === 0);
   answers = false;
   await rounds.fires('PlatformOracleSources');
   await rounds.fires('PlatformOracleStale');
+  // A server whose NATS is away.
+  const nats = await TestNats.start();
+  const published = await createDatabase('operations_published');
+  await createDecoder(published, { seed: 'published', blocks: 5, rows: 10 });
+  const pair = await startPair('decoder', published, { SYNC_NATS_URL: nats.url });
+  const streams = await startPrometheus([pair.server.url], PAIR_KEY);
+  await eventually('all is published', async () => {
+    const { relay } = (await pair.server.get('/health')).body as { relay: { state: string; waiting: number }[] };
+    return relay[0]?.state === 'publishing' && relay[0].waiting === 0;
+  });
+  assert.deepEqual(await streams.firing(), []);
+  await nats.end();
+  await streams.fires('PlatformStreamBehind');
   // Somebody guesses keys.
   const guess = (n: number) => fetch(`${oracle.url}/metrics`, { headers: { 'x-api-key': `guess ${n}` } });
   await guess(0);
   await sleep(1_500); // it was scraped
   await Promise.all(Array.from({ length: 30 }, (_, n) => guess(n)));
   await rounds.fires('PlatformWrongKeys');
-  assert.equal(readRules().groups.flatMap(({ rules }) => rules).length, 17);
+  assert.equal(readRules().groups.flatMap(({ rules }) => rules).length, 19);
 });

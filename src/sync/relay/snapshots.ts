@@ -53,7 +53,7 @@ interface Known {
 /**
  * Keeps full snapshots of the databases in the object store, for edges: one of each coding every so many blocks, the last three.
  *
- * What a reorg makes invalid is gone from the list before the reorg is published: whoever reads the list behind it finds none of them.
+ * Snapshots that a reorg makes invalid leave the list before the reorg is published: readers of the list behind it find none of them.
  */
 export class RelaySnapshots {
   readonly #options: SnapshotsOptions;

@@ -143,9 +143,9 @@ const machine = createActor(
       ),
       verify: effects.effect('verify', (signal) => outcomes.orLost(audit.verify(signal))),
       follow: effects.effect('follow', (signal) => follower.follow(signal)),
-      rollBack: effects.effect('rollBack', (_, { height }: { height: number }) => {
+      rollBack: effects.effect('rollBack', (signal, { height }: { height: number }) => {
         audit.scheduleNow();
-        return outcomes.orLost(chain.rollBack(height));
+        return outcomes.orLost(chain.rollBack(height, signal));
       }),
       release: effects.effect('release', () => {
         sourceQuorum.close();

@@ -87,5 +87,18 @@ test('a replica that another client made is refused without the flag and when it
     assert.doesNotMatch(client.log(), /snapshot download begins/);
     await client.end();
   });
+  await t.test('not compared yet when its source leaves its branch: it is cut back again', async () => {
+    // As a client leaves it that is killed right after it took the replica over.
+    const marker = "UPDATE sync_state SET phase = 'adopting', complete = 0, verified_height = NULL, compared = NULL";
+    await sql(replica, marker, 'DELETE FROM sync_undo');
+    await reorg(source, 6, 7, 'left again');
+    height = await appendBlocks(source, 5, 'ahead again');
+    const client = await pair.startClient();
+    const verdict = await pair.settle(client, height);
+    assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
+    assert.match(client.log(), /it is cut back again/);
+    assert.doesNotMatch(client.log(), /snapshot download begins/);
+    await client.end();
+  });
   await pair.server.end();
 });

@@ -9,8 +9,9 @@ import { readTopology } from '../../tables/topology.ts';
 import type { LoggedBlock } from '../../tables/transparency-log.ts';
 import { CarriedIds } from '../database/carried-ids.ts';
 import type { ReplicaSchema } from '../database/schema.ts';
-import { markAdopted, type ReplicaState } from '../database/state.ts';
+import type { ReplicaState } from '../database/state.ts';
 import { logBlocks } from '../database/written-blocks.ts';
+import type { WriterContext } from './block-writer.ts';
 import { deriveTouched, touchedInSpan } from './derived-balances.ts';
 import { GroupTransaction } from './group-transaction.ts';
 import { deleteSpan } from './rollback.ts';
@@ -19,7 +20,7 @@ import { deleteSpan } from './rollback.ts';
 const CONTROL_KEYS = { sync_meta: 'block_index', merkle_epochs: 'epoch' } as const;
 
 /** The heights of a database that another client made; each of them is there once. */
-interface ForeignHeights {
+export interface ForeignHeights {
   readonly lowest: number;
   readonly tip: number;
 }
@@ -38,6 +39,11 @@ export async function examineForeign(connection: Connection, plan: SchemaPlan): 
     const [halt] = await rows(connection, 'SELECT reason FROM sync_halt LIMIT 1');
     if (halt) throw refusal(`the other client has halted: ${halt['reason']}`);
   }
+  return readHeights(connection);
+}
+
+/** The heights of its blocks. @throws {PlatformError} REPLICA_FOREIGN when there are none, or one is missing or there twice */
+export async function readHeights(connection: Connection): Promise<ForeignHeights> {
   const [found] = await rows(
     connection,
     'SELECT COUNT(block_index) AS n, MIN(block_index) AS lowest, MAX(block_index) AS tip, COUNT(DISTINCT block_index) AS heights FROM blocks'
@@ -85,19 +91,19 @@ function checkControl(own: TypedTable | undefined, column: string): void {
 interface Takeover extends ForeignHeights {
   /** Blocks above it are taken away, to be fetched again. */
   readonly height: number;
-  readonly epochSize: number;
 }
 
 /**
- * Cuts a database back to a height, records its blocks in the transparency log, and marks it as ours. A crash in the middle
- * leaves a database without marker, which may be taken over again.
+ * Cuts a database back to a height, and records its blocks in the transparency log. A crash in the middle leaves a database
+ * without marker, or one that is being adopted: either may be cut back again.
+ *
+ * @returns the place from which it follows its source
  */
 export async function takeOver(
   connection: Connection,
-  schema: ReplicaSchema,
-  { lowest, tip, height, epochSize }: Takeover,
-  origin: Pick<ReplicaState, 'schemaFingerprint' | 'source'>
-): Promise<void> {
+  { schema, epochSize }: Pick<WriterContext, 'schema' | 'epochSize'>,
+  { lowest, tip, height }: Takeover
+): Promise<Pick<ReplicaState, 'height' | 'blockTime' | 'hashes'>> {
   const heads = schema.heads!;
   if (height < tip) await cutBack(connection, schema, { first: height + 1, last: tip });
   if (heads.dbType === 'indexer') {
@@ -108,7 +114,7 @@ export async function takeOver(
       await logBlocks(connection, page.heads as readonly LoggedBlock[], epochSize);
   }
   const [head] = await readBlockHeads(connection, heads, height, height);
-  await markAdopted(connection, { height, blockTime: head!.blockTime, hashes: head!.hashes, ...origin });
+  return { height, blockTime: head!.blockTime, hashes: head!.hashes };
 }
 
 /** In one transaction: deletes rows of blocks by scope, and sets balances to the remaining credits and debits. */

@@ -7,7 +7,7 @@ import type { Span } from '../database/heights.ts';
 import { heightsOf, runsOf } from '../database/heights.ts';
 import { deleteReceived, insertEarlierRows, insertRows } from '../database/row-statements.ts';
 import type { ReplicaSchema, ReplicaTable } from '../database/schema.ts';
-import { matchedRows, type ReplicaState, writeReplicaState } from '../database/state.ts';
+import { matchedRows, phaseBack, type ReplicaState, writeReplicaState } from '../database/state.ts';
 import { logAnew } from '../database/written-blocks.ts';
 import type { WriterContext } from './block-writer.ts';
 import { cutJournal, type JournalGroup, readGroupsAbove, readSteps, type UndoStep } from './undo-journal.ts';
@@ -67,7 +67,7 @@ export async function rollBack(
       amendments: null,
       settledHeight: null
     };
-    await writeReplicaState(batch, { ...base, ...unverified, complete: false, phase: 'reconciling' });
+    await writeReplicaState(batch, { ...base, ...unverified, complete: false, phase: phaseBack(before) });
     await batch.query('COMMIT');
   } catch (caught) {
     connection.destroy();

@@ -1,8 +1,8 @@
 import type { Outcome } from '../../../../machines/sync/replica.ts';
 import { hasCode } from '../../../errors.ts';
-import { refuseLoss } from '../apply/adoption.ts';
 import { planRollback, rollBack } from '../apply/rollback.ts';
-import { writeReplicaState } from '../database/state.ts';
+import { adoptLower } from '../bootstrap/adoption.ts';
+import { phaseBack, writeReplicaState } from '../database/state.ts';
 import { SourceBackoff } from '../parts/backoff.ts';
 import { markMissing } from '../parts/doubt.ts';
 import { heedLearned } from '../parts/learned.ts';
@@ -86,9 +86,10 @@ export class ReplicaChain {
 
   /**
    * Undoes the groups above a height. `halted` when that is deeper than MAX_ROLLBACK_DEPTH; `lost` when the journal does not
-   * reach: rows that the source's own rollback keeps or changes elsewhere would be missed then, so everything is loaded again.
+   * reach: rows that the source's own rollback keeps or changes elsewhere would be missed then, so everything is loaded again. A replica
+   * that is being adopted is cut back again, and compared whole in any case.
    */
-  async rollBack(height: number): Promise<Outcome> {
+  async rollBack(height: number, signal: AbortSignal): Promise<Outcome> {
     const { writer, context } = this.#replica.store;
     const { data, log } = this.#replica;
     const state = await this.#replica.store.reloadState();
@@ -104,7 +105,11 @@ export class ReplicaChain {
     }
     const plan = await planRollback(writer, state.height!, height);
     if (plan === null) {
-      refuseLoss(state, `its source's chain leaves it below block ${height + 1}`);
+      if (state.phase === 'adopting') {
+        this.#replica.commitment?.forget('the adopted replica is cut back');
+        await adoptLower(this.#replica, signal);
+        return { kind: 'done' };
+      }
       log.warn({ height }, 'the fork is below the undo journal: bootstrapping the replica again');
       return { kind: 'lost' };
     }
@@ -116,7 +121,7 @@ export class ReplicaChain {
         // Rows that were repaired or changed by hand in between are not in the journal.
         throw hasCode(caught, 'ROW_CONTRADICTION') ? new ReplicaLost(caught) : caught;
       }
-    } else await writeReplicaState(writer, { complete: false, phase: 'reconciling' });
+    } else await writeReplicaState(writer, { complete: false, phase: phaseBack(state) });
     await this.#replica.store.reloadState();
     log.info({ fork: height + 1, height: plan.height, groups: plan.groups.length }, 'rolled back');
     return { kind: 'done' };

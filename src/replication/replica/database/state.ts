@@ -11,6 +11,10 @@ import type { IdOrigin } from './carried-ids.ts';
 /** The replica's unfinished work; durable, so that a restart continues it. */
 export type ReplicaPhase = 'adopting' | 'bootstrapping' | 'catchingUp' | 'reconciling' | 'following';
 
+/** The work of a replica that went back: an adoption has been compared in no part yet, and goes on. */
+export const phaseBack = ({ phase }: Pick<ReplicaState, 'phase'>): ReplicaPhase =>
+  phase === 'adopting' ? 'adopting' : 'reconciling';
+
 /** Progress of a bootstrap from one artifact, whose tables belong to one height. */
 export interface BootstrapProgress {
   readonly source: string;

@@ -229,7 +229,7 @@ test('a replica whose chain became shorter is compared, also where the status is
   await ended;
   replica.sources.followed.offersDigests = true;
   const chain = new ReplicaChain(replica, new SourceQuorum(replica, () => () => undefined));
-  await chain.rollBack(0);
+  await chain.rollBack(0, AbortSignal.timeout(60_000));
   await writeReplicaState(replica.store.writer, { source: source.url });
   told.status = { block_height: 2, block_hash: 'h2' };
   Object.assign(told, { height: 1, blockHash: 'h1', tables: { blocks: [{ block_index: 1, block_hash: 'h1' }] } });

@@ -2,31 +2,54 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ROOT } from '../root.ts';
+import type { Tier } from './tiers.ts';
 
-/** Rooms whose files share processes, one file after the other in each. A room joins when all its files have passed so. */
-const SHARED = ['test/foreign', 'test/integration/chain', 'test/integration/db'];
+/** Rooms whose files share processes in each tier, one file after the other. A room joins when all its files have passed so. */
+const SHARED: Readonly<Record<Tier, readonly string[]>> = {
+  quick: [
+    'test/fault',
+    'test/federation',
+    'test/foreign',
+    'test/integration',
+    'test/model',
+    'test/property',
+    'test/simulation',
+    'test/unit'
+  ],
+  rest: ['test/foreign', 'test/integration/chain', 'test/integration/db'],
+  all: ['test/foreign', 'test/integration/chain', 'test/integration/db']
+};
 /** Most files of one process: many small bundles end at the same time. */
-const MOST_FILES = 12;
+const MOST_FILES = 8;
 const RUN_FILES = pathToFileURL(join(ROOT, 'test/support/run-files.ts')).href;
 
 /**
- * Writes one module for the files of each of these rooms, or several of them where there are many files.
+ * Writes the modules that a tier runs: one for several files of a room that share a process, and one for each other file. Those come
+ * first, since the longest are among them.
  *
  * @param files test files below the root
- * @param rooms default: those whose files share processes in `npm test`
- * @returns what node:test is to run instead
+ * @returns what node:test is to run instead; it runs them in the order of their names
  */
-export function bundleFiles(files: readonly string[], directory: string, rooms = SHARED): string[] {
-  const alone: string[] = [];
+export function bundleTier(files: readonly string[], directory: string, tier: Tier): string[] {
+  const isShared = (file: string) => SHARED[tier].some((room) => file.startsWith(`${room}/`));
+  const alone = files
+    .filter((file) => !isShared(file))
+    .map((file, number) => {
+      const path = join(directory, `0-${String(number).padStart(3, '0')}.mjs`);
+      writeFileSync(path, `import '${pathToFileURL(join(ROOT, file)).href}';\n`);
+      return path;
+    });
+  return [...alone, ...bundleFiles(files.filter(isShared), directory)];
+}
+
+/** Writes the modules for files that all share processes: several for a room that has many. */
+export function bundleFiles(files: readonly string[], directory: string): string[] {
   const byRoom = new Map<string, string[]>();
   for (const file of files.toSorted()) {
-    if (!rooms.some((room) => file.startsWith(`${room}/`))) alone.push(file);
-    else {
-      const room = file.split('/').slice(1, -1).slice(0, 2).join('-');
-      byRoom.set(room, [...(byRoom.get(room) ?? []), file]);
-    }
+    const room = file.split('/').slice(1, -1).slice(0, 2).join('-');
+    byRoom.set(room, [...(byRoom.get(room) ?? []), file]);
   }
-  const bundles = [...byRoom].flatMap(([room, all]) => {
+  return [...byRoom].flatMap(([room, all]) => {
     const count = Math.ceil(all.length / MOST_FILES);
     return Array.from({ length: count }, (_, number) => {
       const path = join(directory, `${room}-${number + 1}.mjs`);
@@ -36,5 +59,4 @@ export function bundleFiles(files: readonly string[], directory: string, rooms =
       return path;
     });
   });
-  return [...bundles, ...alone];
 }

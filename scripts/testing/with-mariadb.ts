@@ -1,7 +1,7 @@
 import { globSync, mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bundleFiles } from './bundles.ts';
+import { bundleFiles, bundleTier } from './bundles.ts';
 import type { FileResult } from './files-reporter.ts';
 import { type RunTests, withTestDatabase } from './test-run.ts';
 import { filesOf, type Tier } from './tiers.ts';
@@ -22,7 +22,7 @@ const LONGEST = 20;
 /** Name of each tier in what a run prints first. */
 const NAMES: Readonly<Record<Tier, string>> = {
   quick: 'npm test: all unit tests, and tests with real parts of each room',
-  rest: 'npm run test:rest: all tests that npm test leaves out, but the long searches',
+  rest: 'npm run test:rest: coverage by unit tests, and all tests that npm test leaves out, but the long searches',
   all: 'npm run test:all: all tests, with the long searches'
 };
 
@@ -40,11 +40,11 @@ async function runGiven(run: RunTests, workplace: string): Promise<number> {
   if (!isTogether) return (await run([TIMEOUT, ...given])).code;
   const options = given.filter((arg) => arg.startsWith('-'));
   const files = globSync(given.filter((arg) => !arg.startsWith('-')));
-  const bundles = bundleFiles(files, mkdtempSync(join(workplace, 'bundles-')), ['test']);
+  const bundles = bundleFiles(files, mkdtempSync(join(workplace, 'bundles-')));
   return (await run([BUNDLE_TIMEOUT, ...options, ...bundles])).code;
 }
 
-/** Runs the tests of a tier, units first, then searches their records for secrets. */
+/** Runs the tests of a tier, units first (in the rest for their coverage), then searches their records for secrets. */
 async function runTier(run: RunTests, workplace: string): Promise<number> {
   // Beside what the processes print: a record is a link to it.
   const records = mkdtempSync(join(workplace, 'records-'));
@@ -55,9 +55,10 @@ async function runTier(run: RunTests, workplace: string): Promise<number> {
   const summing = [`--test-reporter=${FILES_REPORTER}`, `--test-reporter-destination=${results}`];
   const wanted = filesOf(tier, otherFiles());
   console.log(NAMES[tier]);
-  const unitCode = tier === 'rest' ? 0 : runUnit(true);
+  // Coverage takes as long again as the tests.
+  const unitCode = runUnit(tier !== 'quick');
   // A pattern of names would not match the tests that stand for files.
-  const files = given.length === 0 ? bundleFiles(wanted, mkdtempSync(join(workplace, 'bundles-'))) : wanted;
+  const files = given.length === 0 ? bundleTier(wanted, mkdtempSync(join(workplace, 'bundles-')), tier) : wanted;
   let { code } = await run([BUNDLE_TIMEOUT, ...showing, ...recording, ...summing, ...given, ...files], { records });
   const ran = code > 1 ? [] : (JSON.parse(readFileSync(results, 'utf8')) as FileResult[]);
   const failed = ran.filter(({ isFailed }) => isFailed).map(({ file }) => file);

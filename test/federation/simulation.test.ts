@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { BEHAVIOURS } from '../../lab/federation/liars.ts';
 import { Simulation } from '../../lab/federation/simulation.ts';
 
-const STEPS = 20_000;
+const STEPS = 10_000;
 /** Long cuts and absences, and much that is written meanwhile. */
 const LONG = { isBusy: true, disturbance: 0.00015 };
 

@@ -545,6 +545,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...BASICS
   ],
   'src/replication/replica/catch-up/': [
+    'src/replication/replica/bootstrap/',
     'src/replication/replica/quorum/',
     'src/replication/replica/parts/',
     'src/replication/snapshot/',

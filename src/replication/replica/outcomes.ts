@@ -3,7 +3,7 @@ import type { Inspection, Outcome } from '../../../machines/sync/replica.ts';
 import { databaseError, isLacking } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import { refuseLoss } from './apply/adoption.ts';
-import { adopt } from './catch-up/adoption.ts';
+import { adopt } from './bootstrap/adoption.ts';
 import type { ReplicaChain } from './catch-up/chain.ts';
 import { markMissing } from './parts/doubt.ts';
 import type { Replica } from './parts/replica.ts';

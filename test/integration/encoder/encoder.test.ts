@@ -553,7 +553,10 @@ test('-32603 by name while the node is down; nothing stays reserved', async () =
       ['create_tx', requestOf()]
     ] as const) {
       const { error } = await lone.ask(method, params);
-      assert.deepEqual([error?.code, error?.data['code']], [-32603, 'NODE_UNREACHABLE'], method);
+      // A connection that was kept and is reset does not tell whether the node has read the call.
+      const codes = method === 'broadcast_tx' ? ['NODE_UNREACHABLE', 'BROADCAST_UNKNOWN'] : ['NODE_UNREACHABLE'];
+      assert.equal(error?.code, -32603, method);
+      assert.ok(codes.includes(String(error?.data['code'])), `${method}: ${error?.data['code']}`);
     }
     assert.equal(lone.reservations.count, 0);
     for (const end = Date.now() + PATIENCE_MS; (await fetch(`${lone.url}/readyz`)).status !== 503; await sleep(20))

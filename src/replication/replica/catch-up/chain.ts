@@ -1,6 +1,7 @@
 import type { Outcome } from '../../../../machines/sync/replica.ts';
 import { hasCode } from '../../../errors.ts';
 import { planRollback, rollBack } from '../apply/rollback.ts';
+import { adoptLower } from '../bootstrap/adoption.ts';
 import { phaseBack, writeReplicaState } from '../database/state.ts';
 import { SourceBackoff } from '../parts/backoff.ts';
 import { markMissing } from '../parts/doubt.ts';
@@ -9,7 +10,6 @@ import { restoreTables } from '../parts/missing-tables.ts';
 import type { Replica } from '../parts/replica.ts';
 import { ReplicaLost } from '../parts/replica-lost.ts';
 import type { SourceQuorum } from '../quorum/source-quorum.ts';
-import { adoptLower } from './adoption.ts';
 import { CatchUp, type CatchUpParts } from './catch-up.ts';
 import { SinceCatchUp } from './since-catch-up.ts';
 import { TipExaminer } from './tip-examiner.ts';

@@ -517,6 +517,18 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'type machines/sync/',
     ...BASICS
   ],
+  'src/replication/replica/catch-up/': [
+    'src/replication/replica/bootstrap/',
+    'src/replication/replica/quorum/',
+    'src/replication/replica/parts/',
+    'src/replication/snapshot/',
+    'src/replication/client/',
+    ...REPLICA,
+    ...TABLES,
+    'actors/runtime/thread/',
+    'type machines/sync/',
+    ...BASICS
+  ],
   'src/replication/replica/bootstrap/': [
     'src/replication/replica/quorum/',
     'src/replication/replica/parts/',
@@ -537,18 +549,6 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...REPLICA,
     'type machines/sync/',
     'src/observe/',
-    ...BASICS
-  ],
-  'src/replication/replica/catch-up/': [
-    'src/replication/replica/bootstrap/',
-    'src/replication/replica/quorum/',
-    'src/replication/replica/parts/',
-    'src/replication/snapshot/',
-    'src/replication/client/',
-    ...REPLICA,
-    ...TABLES,
-    'actors/runtime/thread/',
-    'type machines/sync/',
     ...BASICS
   ],
   'src/replication/replica/verifying/': [

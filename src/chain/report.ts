@@ -76,9 +76,10 @@ function lagOf({ nodeHeight, lastProcessedBlock }: ChainReport): number | null {
 }
 
 /** Returns whether the loop takes blocks and is near its node's tip, and the node near that of its network. */
-export function isNearTip({ state, lastProcessedBlock, nodeHeight, alarm }: ChainReport): boolean {
+export function isNearTip(report: ChainReport): boolean {
+  const { state, lastProcessedBlock, nodeHeight } = report;
   if (!state.startsWith('parsing') || nodeHeight === null || lastProcessedBlock === null) return false;
-  return alarm?.code !== 'NODE_BEHIND' && nodeHeight - lastProcessedBlock <= SYNCED_WITHIN_BLOCKS;
+  return !isNodeUnfit(report) && nodeHeight - lastProcessedBlock <= SYNCED_WITHIN_BLOCKS;
 }
 
 /** Returns whether a lag of 0 may be false because the node does not answer, refuses, or lacks blocks. */
@@ -86,10 +87,13 @@ export function isNodeUnfit(report: ChainReport | null): boolean {
   return report?.alarm?.code.startsWith('NODE_') ?? false;
 }
 
-/** Returns whether the database has all but 3 of the blocks that the network is known to have. @param now monotonic milliseconds */
+/**
+ * Returns whether the database has all but 3 of the blocks that the network is known to have: never beside a node that is gone,
+ * of another network, or lower than the database. @param now monotonic milliseconds
+ */
 export function isSynced(report: ChainReport | null, now = monotonicMs()): boolean {
   const lag = report && knownLagOf(report, now);
-  return lag !== null && lag <= SYNCED_WITHIN_BLOCKS && report?.alarm?.code !== 'NODE_BEHIND';
+  return lag !== null && lag <= SYNCED_WITHIN_BLOCKS && !isNodeUnfit(report);
 }
 
 /** Returns whether the node's tip is older than 8 s. */

@@ -343,6 +343,8 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     if (tip.height === applied.height) return this.#leaveAlarm(applied.hash === tip.hash ? 'same' : 'fork');
     const [own] = await this.#openedStore.readBlocksBelow(tip.height + 1, 1);
     if (own?.height === tip.height && own.hash !== tip.hash) {
+      // The first blocks of another network are no fork, and waiting for the rest of them would not help.
+      await this.#options.chain.verifyNetwork(this.#options.network);
       refuseUnverified(tip);
       return this.#leaveAlarm('fork');
     }

@@ -59,3 +59,14 @@ test('a tracker whose database does not answer has not all blocks, for all that 
   const { status, synced } = trackerStatusOf(viewOf({ isDatabaseReachable: false }), NOW);
   assert.deepEqual([status, synced], ['unhealthy', false]);
 });
+
+test('beside a node that is gone, of another network, or lower than the database nothing is synced, whatever the lag', () => {
+  const toldAt = (code: string, nodeHeight: number) => {
+    const alarm = { code, reason: 'r', remedy: 'm', since: NOW - 1_000 };
+    const { synced, lag, mempool_ready } = trackerStatusOf(viewOf({ alarm, nodeHeight }), NOW);
+    return [synced, lag, mempool_ready];
+  };
+  for (const code of ['NODE_MISMATCH', 'NODE_UNREACHABLE', 'NODE_REFUSED', 'NODE_BEHIND'])
+    assert.deepEqual(toldAt(code, 0), [false, 0, false], code);
+  assert.deepEqual(toldAt('BLOCKS_DELAYED', 10), [true, 1, true]);
+});

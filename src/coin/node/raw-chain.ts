@@ -1,4 +1,6 @@
 import { hasCode, PlatformError } from '../../errors.ts';
+import { hashId } from '../raw/hash-id.ts';
+import { HEADER_BYTES } from '../raw/raw-block.ts';
 import { readRawTransaction } from '../raw/raw-transaction.ts';
 import { readSpentScripts } from '../raw/spent-outputs.ts';
 import type { NodeRpc } from './node-rpc.ts';
@@ -12,7 +14,7 @@ const MAX_CALLS = 32;
 const SMALL_BLOCKS_BYTES = 2 * 2 ** 20;
 const HEX = /^(?:[0-9a-f]{2})+$/;
 
-/** HTTP GET routes to try. A route becomes false once the node has refused it. */
+/** HTTP GET routes to try. A route becomes false once the node has refused it, or a gateway before it has answered in its place. */
 export interface RestRoutes {
   /** Whole blocks: cheaper for a node than hex in JSON, but few nodes serve them by default. */
   blocks: boolean;
@@ -46,14 +48,18 @@ export class RawChain {
 
   /** Returns a block. */
   async block(hash: string): Promise<Buffer> {
-    return (await this.#get('blocks', `/rest/block/${hash}.bin`)) ?? (await this.#blocks([hash]))[0]!;
+    const bytes = await this.#get('blocks', `/rest/block/${hash}.bin`);
+    if (bytes && hashId(bytes.subarray(0, HEADER_BYTES)) === hash) return bytes;
+    const [block] = await this.#blocks([hash]);
+    if (bytes) this.#routes.blocks = false;
+    return block!;
   }
 
   /**
    * Returns the scripts that transactions of a block spend first, in one request.
    *
    * @param wanted positions of the transactions in the block
-   * @returns scripts by position; null when the node does not serve them
+   * @returns scripts by position; null when the node does not serve them, or what it serves has another form
    */
   async spentScripts(hash: string, wanted: ReadonlySet<number>): Promise<ReadonlyMap<number, Buffer> | null> {
     const bytes = await this.#get('spentOutputs', `/rest/spenttxouts/${hash}.bin`);
@@ -61,8 +67,8 @@ export class RawChain {
       return bytes && readSpentScripts(bytes, wanted);
     } catch (cause) {
       if (!(cause instanceof RangeError)) throw cause;
-      const reason = `the node's list of a block's spent outputs is malformed: ${cause.message}`;
-      throw new PlatformError('NODE_REFUSED', { reason, hash }, { cause });
+      this.#routes.spentOutputs = false;
+      return null;
     }
   }
 
@@ -113,6 +119,7 @@ export class RawChain {
     try {
       return await this.#rpc.get(path);
     } catch (caught) {
+      if (isFaultOfServer(caught)) return null; // a gateway may pass on POST alone
       if (!hasCode(caught, 'NODE_REFUSED')) throw caught;
       this.#routes[route] = false;
       return null;
@@ -159,6 +166,9 @@ export class RawChain {
 }
 
 type Calls = readonly (readonly unknown[])[];
+
+const isFaultOfServer = (caught: unknown): boolean =>
+  hasCode(caught, 'NODE_UNREACHABLE') && Number(caught.detail['status']) >= 500;
 
 /** Returns the bytes of a transaction; null when they are malformed or another transaction. */
 function readTransaction(text: string, txid: string): Buffer | null {

@@ -3,7 +3,8 @@ import { ByteCursor } from './byte-cursor.ts';
 import { hashId, printId } from './hash-id.ts';
 import { RawTransaction } from './raw-transaction.ts';
 
-const HEADER_BYTES = 80;
+/** Bytes of a block header that its hash is of. */
+export const HEADER_BYTES = 80;
 const ID_BYTES = 32;
 /** Version bit of a merge-mined block. */
 const MERGE_MINED = 0x100;

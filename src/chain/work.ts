@@ -276,7 +276,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
 
   /**
    * Looks at the node every 2 s beside the effect under way, which may wait for a block for minutes. It checks the tip,
-   * that the tip still belongs to the network, and that the node has what is needed.
+   * that the tip still belongs to the network, and that the node has what is needed, and peers.
    */
   watchNode(signal: AbortSignal): void {
     const { chain, network } = this.#options;
@@ -285,7 +285,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     this.#isLooking = true;
     this.#lookedAt = now;
     chain
-      .verify(network, this.#needs, signal)
+      .verify(network, { ...this.#needs, hasPeers: true }, signal)
       .then((tip) => {
         this.#nodeFault = null;
         this.#noteTip(tip);

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { toDecimal } from '../coin/amount.ts';
+import { hasPeers } from '../coin/node/node-peers.ts';
 import type { NodeRpc } from '../coin/node/node-rpc.ts';
 import type { NodeWatch } from '../coin/node/node-watch.ts';
 import { addressScript } from '../coin/script/address-script.ts';
@@ -14,6 +15,7 @@ import { CancelledSchema, CancelParams, cancelEnvelope } from './creation/cancel
 import { type Created, createTransaction, type EncoderDeps } from './creation/create-transaction.ts';
 import { FEE_TARGETS, type NodePolicy } from './creation/node-policy.ts';
 import { CreateParams, REQUEST_ID, TRANSACTION_HEX, TXID } from './creation/request.ts';
+import { warn } from './creation/warnings.ts';
 import { operationalData } from './operational.ts';
 import { TRACKER_ERRORS } from './tracker/tracker-fault.ts';
 import { type TrackerHealth, TrackerHealthSchema } from './tracker/tracker-health.ts';
@@ -117,6 +119,9 @@ type EncoderHealth = Static<typeof EncoderHealthSchema>;
 
 /** Most coins in one answer: the node is asked about each. */
 const MOST_LISTED = 1_000;
+
+/** Longest wait for the number of a node's peers, after a transaction was sent. */
+const PEERS_LIMIT_MS = 2_000;
 
 /** Most kept answers of requests with an id. */
 const MOST_ANSWERS = { count: 10_000, bytes: 64 * 2 ** 20 };
@@ -257,7 +262,7 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       errors: [...NODE_ERRORS, 'TRANSACTION_REJECTED', 'BROADCAST_UNKNOWN'],
       run: async ({ tx_hex }) => {
         refuseSilent(deps.seen);
-        return { txid: await broadcast(tx_hex, deps.rpc) };
+        return { txid: await broadcast(tx_hex, deps.rpc), ...(await warnAlone(deps)) };
       }
     }),
     get_utxos: rpcMethod({
@@ -273,6 +278,15 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       }
     })
   };
+}
+
+/** Returns the warning beside a transaction that was handed to a node without peers. It is sent, whatever fails here. */
+async function warnAlone({ rpc, network }: EncoderMethodDeps) {
+  const isAlone = await hasPeers(rpc, network, AbortSignal.timeout(PEERS_LIMIT_MS)).then(
+    (has) => !has,
+    () => false
+  );
+  return warn(isAlone ? ['NO_PEERS'] : []);
 }
 
 /**

@@ -38,7 +38,7 @@ export function startEncoder(config: EncoderConfig, { service, log, local }: Sta
       const watching = new NodeWatch({
         chain,
         network,
-        needs: { ...NODE_NEEDS, hasCoinScan: trackerPlace === undefined },
+        needs: { ...NODE_NEEDS, hasPeers: true, hasCoinScan: trackerPlace === undefined },
         silentMs: () => rpc.silentMs,
         onAlarm: (alarm) => {
           if (alarm)

@@ -6,6 +6,7 @@ import { OrNull } from '../../wire/or-null.ts';
 import type { ChainNetwork } from '../chains.ts';
 import { refuseWithoutScan } from './coin-lookup.ts';
 import { refuseLoading } from './mempool-loading.ts';
+import { refuseAlone } from './node-peers.ts';
 import type { NodeRpc } from './node-rpc.ts';
 
 /** Longest wait of one call; below its time limit. */
@@ -53,6 +54,8 @@ export interface NodeNeeds {
   readonly isWhole?: boolean;
   /** Whether it must have loaded the mempool that it had before its last start. */
   readonly hasMempool?: boolean;
+  /** Whether it must have peers. */
+  readonly hasPeers?: boolean;
   /** Whether it must find the coins of an address. */
   readonly hasCoinScan?: boolean;
 }
@@ -77,7 +80,7 @@ export class NodeChain {
    * Checks network and history of the node, and returns its tip.
    *
    * @throws {PlatformError} NODE_MISMATCH for another chain or network; NODE_REFUSED with the remedy when it lacks
-   *   history or the look-up of coins; NODE_BEHIND while it downloads its chain, or loads its mempool
+   *   history or the look-up of coins; NODE_BEHIND while it downloads its chain, loads its mempool, or has no peers
    */
   async verify(expected: ChainNetwork, needs: NodeNeeds, signal?: AbortSignal): Promise<NodeTip> {
     const info = await this.verifyNetwork(expected, signal);
@@ -85,6 +88,7 @@ export class NodeChain {
     if (needs.hasIndex) await this.#verifyIndex(signal);
     if (needs.isWhole) refuseDownloading(info, expected);
     if (needs.hasMempool) await refuseLoading(this.#rpc, signal);
+    if (needs.hasPeers) await refuseAlone(this.#rpc, expected, signal);
     if (needs.hasCoinScan) await refuseWithoutScan(this.#rpc, signal);
     return tipOf(info);
   }

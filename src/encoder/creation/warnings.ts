@@ -24,6 +24,8 @@ const WARNINGS = {
     'nodes of this chain replace nothing unless they run with mempoolreplacement=1: most will neither relay nor mine a replacement',
   NOT_REPLACEABLE:
     'the transaction did not say that it may be replaced: only nodes that replace any transaction take another',
+  NO_PEERS:
+    'the coin node has no peers: it keeps the transaction, and nobody gets it until the node has some. Send the same tx_hex again then',
   REVEAL_ANEW:
     'the replacement has another id: a second transaction that spends from it is built anew, by create_tx with the signed replacement in p2shHex'
 } as const;

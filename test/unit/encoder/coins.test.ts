@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { chainNetwork } from '../../../src/coin/chains.ts';
+import { type ChainNetwork, chainNetwork } from '../../../src/coin/chains.ts';
 import { NodeChain } from '../../../src/coin/node/node-chain.ts';
 import type { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
 import { readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
@@ -9,6 +9,7 @@ import { writeBase } from '../../../src/coin/raw/transaction-form.ts';
 import { payTo } from '../../../src/coin/script/pay-scripts.ts';
 import { NodeCoins } from '../../../src/encoder/coins/coins.ts';
 import { type EncoderMethodDeps, encoderMethods } from '../../../src/encoder/methods.ts';
+import { PlatformError } from '../../../src/errors.ts';
 import type { Cost } from '../../../src/service/ingress/work-budget.ts';
 import type { RpcCaller } from '../../../src/service/rpc/method.ts';
 
@@ -162,16 +163,54 @@ test('NODE_BEHIND: a node whose headers are far ahead lacks blocks, also where i
   // Calls that look for coins are refused with it; one that needs no coins is not.
   const alarm = { code: 'NODE_BEHIND', reason, remedy: '', since: 0 };
   const seen = { node: { tip: null, ageMs: null, alarm, isFit: false }, tracker: () => undefined };
-  const rpc = { call: async () => 'cd'.repeat(32) };
-  const deps = { seen, rpc, coins: { askedBy: () => null }, reservations: { ttlMs: 1_000 } };
+  let connections: number | undefined = 0;
+  const rpc = { call: async (method: string) => (method === 'getnetworkinfo' ? { connections } : 'cd'.repeat(32)) };
+  const deps = { seen, rpc, network, coins: { askedBy: () => null }, reservations: { ttlMs: 1_000 } };
   const methods = encoderMethods(deps as unknown as EncoderMethodDeps);
   const caller = { address: '127.0.0.1', aside: (work: () => unknown) => work() } as unknown as RpcCaller;
   const ask = async (name: string) =>
     await methods[name]!.run({ address: 'x', tx_hex: parents.get(coins[0]!.txid)!.toString('hex') }, caller);
   for (const name of ['create_tx', 'bump_tx', 'get_utxos'])
     await assert.rejects(ask(name), { code: 'NODE_BEHIND', message });
-  const { txid } = (await ask('broadcast_tx')) as { txid: string };
-  assert.equal(txid, coins[0]!.txid);
+  // Without peers the node keeps what it is sent: the answer says so.
+  for (const [peers, codes] of [
+    [0, ['NO_PEERS']],
+    [1, undefined],
+    [undefined, undefined]
+  ] as const) {
+    connections = peers;
+    const sent = (await ask('broadcast_tx')) as { txid: string; warnings?: { code: string }[] };
+    assert.deepEqual([sent.txid, sent.warnings?.map(({ code }) => code)], [coins[0]!.txid, codes]);
+  }
+});
+
+test('NODE_BEHIND: a node of a public network without peers may have an old tip', async () => {
+  const isRefused = async (network: ChainNetwork, told: object | null) => {
+    const info = { chain: network.nodeChain, blocks: 1, bestblockhash: 'ab'.repeat(32), verificationprogress: 1 };
+    const call = async (method: string) => {
+      if (method === 'getblockhash') return network.genesisHash;
+      if (method !== 'getnetworkinfo') return info;
+      if (told) return told;
+      throw new PlatformError('NODE_REFUSED', { reason: 'Method not found' });
+    };
+    const chain = new NodeChain({ call: call as NodeRpc['call'] } as NodeRpc);
+    const seen = chain.verify(network, { hasIndex: false, blocksFrom: null, hasPeers: true });
+    return await seen.then(
+      () => null,
+      (caught: PlatformError) => [caught.code, caught.detail['reason']]
+    );
+  };
+  const network = chainNetwork('litecoin', 'mainnet');
+  const refusal = [
+    'NODE_BEHIND',
+    'the node has no peers: its newest block may be old, and what it is sent reaches nobody'
+  ];
+  assert.deepEqual(await isRefused(network, { connections: 0 }), refusal);
+  assert.deepEqual(await isRefused(network, { connections: 8, networkactive: false }), refusal);
+  assert.equal(await isRefused(network, { connections: 1, networkactive: true }), null);
+  assert.equal(await isRefused(network, {}), null, 'a node that does not say it');
+  assert.equal(await isRefused(network, null), null, 'a node without the call');
+  assert.equal(await isRefused(chainNetwork('litecoin', 'regtest'), { connections: 0 }), null);
 });
 
 test('a transaction that the node has dropped is not taken for one that it has, though it was read before', async () => {

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { malformed } from '../../coin/node/node-answer.ts';
 import { ByName } from '../../wire/by-name.ts';
 import { shapeOf } from '../../wire/data/shape.ts';
@@ -30,12 +30,15 @@ const MOST_RELATED = 25;
 const MOST_RELATED_BYTES = 101_000;
 
 const NATURAL = Type.Integer({ minimum: 0 });
+/** bcoin leaves the transaction itself out of the count, and says 0 in `ancestorsize`. */
 const EntrySchema = Type.Object({
   vsize: Type.Optional(NATURAL),
   size: Type.Optional(NATURAL),
   descendantcount: NATURAL,
-  descendantsize: NATURAL
+  descendantsize: NATURAL,
+  ancestorsize: Type.Optional(NATURAL)
 });
+type Entry = Static<typeof EntrySchema>;
 const entry = shapeOf(EntrySchema);
 const entries = shapeOf(ByName(EntrySchema));
 
@@ -54,12 +57,32 @@ export function readFamily(txid: string, own: unknown, above: unknown): Family {
   if (isNamed && !entries.Check(above)) throw malformed('getmempoolancestors');
   const ancestors = isNamed ? Object.entries(above) : [];
   return new Map(
-    [[txid, own] as const, ...ancestors].map(([id, { vsize, size, descendantcount, descendantsize }]) => [
+    [[txid, own] as const, ...ancestors].map(([id, member]) => [
       id,
-      { sizeBytes: vsize ?? size ?? 0, descendants: descendantcount, descendantBytes: descendantsize }
+      {
+        sizeBytes: member.vsize ?? member.size ?? 0,
+        descendants: descendantsOf(member),
+        descendantBytes: member.descendantsize
+      }
     ])
   );
 }
+
+/**
+ * Returns whether other transactions of the mempool spend from one of it.
+ *
+ * @param own the answer of `getmempoolentry`
+ * @returns null when the mempool does not have the transaction
+ * @throws {PlatformError} NODE_REFUSED for a malformed answer
+ */
+export function hasDescendants(own: unknown): boolean | null {
+  if (own === null) return null;
+  if (!entry.Check(own)) throw malformed('getmempoolentry');
+  return descendantsOf(own) > 1;
+}
+
+const descendantsOf = ({ descendantcount, ancestorsize }: Entry): number =>
+  ancestorsize === 0 ? descendantcount + 1 : descendantcount;
 
 /**
  * Returns the coins that cannot be spent together with those before them within the nodes' mempool limits.

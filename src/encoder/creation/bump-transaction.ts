@@ -14,7 +14,7 @@ import {
 import { addressOf } from '../../coin/script/address.ts';
 import { isWitnessProgram } from '../../coin/script/pay-scripts.ts';
 import { PlatformError } from '../../errors.ts';
-import { shapeOf } from '../../wire/data/shape.ts';
+import { hasDescendants } from '../coins/mempool-room.ts';
 import { keyOf } from '../coins/reservations.ts';
 import { firstSpent, type SourcedCoin } from '../coins/spent.ts';
 import { dustFee, freeAmount } from '../transaction/dust.ts';
@@ -76,7 +76,6 @@ const MOST_LOOKED_AT = 100;
 const NONE_GONE: ReadonlyMap<string, unknown> = new Map();
 /** Most inputs of a transaction that the mempool does not have: each is looked up. */
 const MOST_LOST_INPUTS = 25;
-const entry = shapeOf(Type.Object({ descendantcount: Type.Integer({ minimum: 1 }) }));
 
 /**
  * Builds the PSBT that replaces an unconfirmed transaction for a higher fee. Inputs, their order, data and payments
@@ -119,13 +118,12 @@ async function readBytes({ txid: given, tx_hex: hex }: BumpRequest, coins: Encod
 
 /** Refuses a transaction that is confirmed or replaced, or whose outputs other unconfirmed transactions spend. */
 async function refuseSettled({ txid, inputs }: RawTransaction, { coins }: EncoderDeps): Promise<void> {
-  const waiting = await coins.mempoolEntry(txid);
-  if (entry.Check(waiting)) {
-    if (waiting.descendantcount === 1) return;
+  const isSpent = hasDescendants(await coins.mempoolEntry(txid));
+  if (isSpent === false) return;
+  if (isSpent)
     throw invalid(
       'other unconfirmed transactions spend its outputs and would be dropped with it: bump the last of them'
     );
-  }
   if (inputs.length > MOST_LOST_INPUTS)
     throw invalid(`the mempool does not have it, and it has more than ${MOST_LOST_INPUTS} inputs. ${BUILD_ANOTHER}`);
   const alive = await coins.spendable(inputs.map(({ txid: id, vout }) => ({ txid: id, vout })));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findCrowded, readFamily } from '../../../src/encoder/coins/mempool-room.ts';
+import { findCrowded, hasDescendants, readFamily } from '../../../src/encoder/coins/mempool-room.ts';
 
 const id = (number: number) => number.toString(16).padStart(64, '0');
 const coin = (number: number, vout = 0) => ({ txid: id(number), vout });
@@ -50,6 +50,18 @@ test('a transaction that the node has dropped has nothing above it', () => {
   assert.equal(readFamily(id(1), null, {}).size, 0);
   // One that lists ancestors without their ids.
   for (const above of [null, [], [entry(1)]]) assert.equal(readFamily(id(1), entry(1), above).size, 1);
+});
+
+test('a transaction with a child is told from one without, also by a node that does not count the transaction itself', () => {
+  const core = (count: number) => ({ ...entry(count), ancestorsize: 200 });
+  const bcoin = (count: number) => ({ ...entry(count), ancestorsize: 0 });
+  assert.deepEqual([1, 2].map(core).map(hasDescendants), [false, true]);
+  assert.deepEqual([0, 1].map(bcoin).map(hasDescendants), [false, true]);
+  assert.deepEqual([hasDescendants(entry(1)), hasDescendants(null)], [false, null]);
+  assert.throws(() => hasDescendants({ vsize: 1 }), { code: 'NODE_REFUSED' });
+  const crowded = (own: object) =>
+    findCrowded([coin(1)], new Map([[id(1), readFamily(id(1), own, {})]]), one).length > 0;
+  assert.deepEqual([crowded(core(24)), crowded(bcoin(23)), crowded(bcoin(24))], [false, false, true]);
 });
 
 test('NODE_REFUSED: an answer of another form is not taken for one that it does not know', () => {

@@ -135,6 +135,7 @@ const NODE_ERRORS: readonly ErrorCode[] = [
   'ANSWERS_WAITING',
   ...TRACKER_ERRORS
 ];
+const ChangeSchema = Type.Object({ vout: Type.Integer(), amount: Type.String({ description: 'satoshis' }) });
 const BumpedSchema = Type.Object({
   psbt: Type.String({ description: 'hex of a PSBT, version 0' }),
   txid: OrNull(TXID, { description: 'null where signatures change it' }),
@@ -143,6 +144,10 @@ const BumpedSchema = Type.Object({
   inputs: Type.Array(OutpointSchema),
   replaces: TXID,
   replacedFee: Type.String({ description: 'satoshis' }),
+  change: OrNull(ChangeSchema, { description: 'its output that takes what is left over; null: none' }),
+  replacedChange: OrNull(ChangeSchema, {
+    description: 'the output of the replaced transaction that was taken for change; null: none, all outputs are kept'
+  }),
   warnings: Type.Optional(Type.Array(WarningSchema))
 });
 

@@ -12,7 +12,7 @@ import {
   writeTransaction
 } from '../../coin/raw/transaction-form.ts';
 import { addressOf } from '../../coin/script/address.ts';
-import { isWitnessProgram } from '../../coin/script/pay-scripts.ts';
+import { isWitnessProgram, readProgram, type ScriptKind } from '../../coin/script/pay-scripts.ts';
 import { PlatformError } from '../../errors.ts';
 import { hasDescendants } from '../coins/mempool-room.ts';
 import { keyOf } from '../coins/reservations.ts';
@@ -55,6 +55,12 @@ export const BumpParams = Type.Object({
 });
 type BumpRequest = Static<typeof BumpParams>;
 
+interface ChangeOutput {
+  readonly vout: number;
+  /** Satoshis. */
+  readonly amount: string;
+}
+
 /** An unsigned replacement of an unconfirmed transaction. */
 export interface Bumped {
   readonly psbt: string;
@@ -66,6 +72,10 @@ export interface Bumped {
   readonly inputs: readonly { readonly txid: string; readonly vout: number }[];
   readonly replaces: string;
   readonly replacedFee: string;
+  /** Its output that takes what is left over; null where it has none. */
+  readonly change: ChangeOutput | null;
+  /** The output of the replaced transaction that was taken for change, and may be reduced; null where none was. */
+  readonly replacedChange: ChangeOutput | null;
   readonly warnings?: readonly { readonly code: string; readonly message: string }[];
 }
 
@@ -73,6 +83,7 @@ export interface Bumped {
 const MOST_ADDED = 20;
 /** Most coins that are looked at for it: some may be spent in the mempool. */
 const MOST_LOOKED_AT = 100;
+const LOCK_KINDS: ReadonlySet<ScriptKind | undefined> = new Set(['scriptHash', 'witnessScriptHash', 'taproot']);
 const NONE_GONE: ReadonlyMap<string, unknown> = new Map();
 /** Most inputs of a transaction that the mempool does not have: each is looked up. */
 const MOST_LOST_INPUTS = 25;
@@ -246,7 +257,7 @@ const perThousand = (fee: bigint, vsize: number) => (fee * 1000n + BigInt(vsize)
 function describe(
   request: BumpRequest,
   replaced: ReplacedTransaction,
-  { settled: { form, fee, isExact }, coins, sender }: Added,
+  { settled: { form, fee, change, isExact }, coins, sender }: Added,
   policy: NodePolicy,
   { network, mostFeeRate }: EncoderDeps,
   rules: LaneRules
@@ -264,7 +275,7 @@ function describe(
       : []),
     ...(network.replacesByDefault ? [] : (['NODES_REPLACE_NOTHING'] as const)),
     ...(replaced.isReplaceable ? [] : (['NOT_REPLACEABLE'] as const)),
-    ...(replaced.carried ? [] : (['REVEAL_ANEW'] as const))
+    ...(replaced.carried || !mayHoldLock(replaced) ? [] : (['REVEAL_ANEW'] as const))
   ];
   return {
     psbt: psbtPaying(form, spent, fee),
@@ -274,8 +285,15 @@ function describe(
     inputs: form.inputs.map(({ txid, vout }) => ({ txid, vout })),
     replaces: replaced.txid,
     replacedFee: String(replaced.fee),
+    change: change === null ? null : { vout: form.outputs.length - 1, amount: String(change) },
+    replacedChange: replaced.change && { vout: replaced.change.vout, amount: String(replaced.change.amount) },
     ...warn(warnings)
   };
+}
+
+/** Returns whether an output may be a lock that a second transaction spends: it pays a script and not a key's hash. */
+function mayHoldLock({ kept }: ReplacedTransaction): boolean {
+  return kept.some(({ script }) => LOCK_KINDS.has(readProgram(script)?.kind));
 }
 
 /** Refuses a replacement from which decoders would read another action than from the original. */

@@ -25,6 +25,8 @@ export interface ReplacedTransaction {
   readonly total: bigint;
   /** All outputs but the change, in their order. */
   readonly kept: readonly FormOutput[];
+  /** The output that was taken for change; null where none was. */
+  readonly change: { readonly vout: number; readonly amount: bigint } | null;
   /** The script that receives the change. */
   readonly changeScript: Buffer;
   /** The sender's script: that of the first input, or for a reveal that of the transaction which funded it. */
@@ -99,6 +101,7 @@ export async function readReplaced(
     inputs: form,
     total,
     fee,
+    change: changeAt < 0 ? null : { vout: changeAt, amount: outputs[changeAt]!.amount },
     changeScript,
     source,
     carried,

@@ -29,6 +29,8 @@ interface Made {
   readonly carrierScripts?: readonly string[];
   readonly replaces?: string;
   readonly replacedFee?: string;
+  readonly change?: { readonly vout: number; readonly amount: string } | null;
+  readonly replacedChange?: { readonly vout: number; readonly amount: string } | null;
   readonly warnings?: readonly { readonly code: string }[];
 }
 
@@ -190,6 +192,33 @@ test('bump_tx: a payment to the source itself, which is not the last output, is 
     outputs.slice(0, 2).map(({ amount }) => amount),
     [500_000n, 19_499_000n]
   );
+});
+
+test('bump_tx: the answer names the output that was taken for change, and a plain payment has no second transaction', async () => {
+  const account = accounts[2]!;
+  const other = { address: accounts[0]!.address, value: 500_000 };
+  const self = { address: account.address, value: 19_499_000 };
+  const bump = async (customOutputs: readonly object[]) => {
+    const { address } = account;
+    const coins = await encoder.call<readonly { value: string }[]>('get_utxos', { address, unconfirmed: false });
+    // One coin alone leaves nothing for change.
+    const utxos = coins.filter(({ value }) => value === '20000000').slice(0, 1);
+    const hex = await say(account, requestOf(account, { data: null, customOutputs, utxos }));
+    const asked = { tx_hex: hex, feePerKb: 50_000, compressedPubKey: account.publicKey };
+    const bumped = await encoder.call<Made>('bump_tx', asked);
+    const outputs = parse(signPsbt(bumped.psbt, account.privateKey)).outputs.map(({ amount }) => String(amount));
+    return { bumped, outputs };
+  };
+  // An output to the source that stands last has the form of change: whoever asks can see that it was taken for it.
+  const { bumped, outputs } = await bump([other, self]);
+  assert.deepEqual(bumped.replacedChange, { vout: 1, amount: '19499000' });
+  assert.deepEqual([bumped.change, outputs[0]], [{ vout: 1, amount: outputs[1] }, '500000']);
+  assert.ok(Number(outputs[1]) < 19_499_000);
+  assert.ok(!codes(bumped).includes('REVEAL_ANEW'));
+  const kept = await bump([self, other]);
+  assert.equal(kept.bumped.replacedChange, null);
+  assert.deepEqual(kept.outputs.slice(0, 2), ['19499000', '500000']);
+  assert.deepEqual(kept.bumped.change, { vout: 2, amount: kept.outputs[2] });
 });
 
 test('bump_tx: REQUEST_INVALID for what cannot be replaced, and nothing stays reserved', async () => {

@@ -16,7 +16,9 @@ const WORDS = {
 export function operationalData({ code, detail }: PlatformError): OperationalData | undefined {
   if (code !== 'COINS_INSUFFICIENT')
     return Object.hasOwn(WORDS, code) ? { reason: WORDS[code as keyof typeof WORDS] } : undefined;
-  const { available, required, outputs, fee, reserved } = detail as Partial<Record<keyof OperationalData, number>>;
+  const { available, required, outputs, fee, reserved } = detail as Partial<
+    Record<keyof OperationalData, number | string>
+  >;
   if (available === undefined) return { reason: 'INSUFFICIENT_FUNDS' };
   const amounts = { required: required!, available, outputs: outputs!, fee: fee!, reserved: reserved ?? 0 };
   return { reason: available === 0 ? 'NO_UTXOS' : 'INSUFFICIENT_FUNDS', ...amounts };

@@ -5,7 +5,7 @@ import type { Added } from '../coins/mempool-room.ts';
 import { keyOf, type Outpoint, type Reservations } from '../coins/reservations.ts';
 import { MOST_PSBT_SOURCE_BYTES, mostSourceBytes, type SourcedCoin, tooLongForPsbt } from '../coins/spent.ts';
 import { type Composed, compose, type Order } from '../transaction/compose.ts';
-import { MAX_INPUTS } from '../transaction/select-coins.ts';
+import { MAX_INPUTS, satoshis } from '../transaction/select-coins.ts';
 import type { Sender } from '../transaction/sender.ts';
 
 /** Coins that a caller lets a transaction spend. */
@@ -152,7 +152,7 @@ export function tellReserved(
   const firstMs = reserved.reduce((least, { leftMs }) => Math.min(least, leftMs), Number.POSITIVE_INFINITY);
   const until = `the first of them for ${Math.ceil(firstMs / 1000)} s more`;
   const fact = `reserved for earlier calls: ${reserved.length} of its coins, ${total} satoshis, ${until}`;
-  return { reserved: Number(total), facts: [fact] };
+  return { reserved: satoshis(total), facts: [fact] };
 }
 
 async function findCandidates(

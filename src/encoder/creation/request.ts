@@ -2,7 +2,12 @@ import Type, { type Static } from 'typebox';
 import { readName } from '../../coin/action/names.ts';
 import type { ChainNetwork } from '../../coin/chains.ts';
 import { MAX_ACTION_DATA_LENGTH, writeFrame } from '../../coin/payload/payload.ts';
-import { type FormOutput, longestVirtualSize, virtualSize } from '../../coin/raw/transaction-form.ts';
+import {
+  type FormOutput,
+  longestVirtualSize,
+  type TransactionForm,
+  virtualSize
+} from '../../coin/raw/transaction-form.ts';
 import { addressScript } from '../../coin/script/address-script.ts';
 import { readProgram } from '../../coin/script/pay-scripts.ts';
 import { isKey } from '../../coin/script/taproot.ts';
@@ -243,7 +248,7 @@ export function readFee(
   };
   if (fee !== undefined) {
     const whole = BigInt(fee);
-    return (form) => {
+    const rule = (form: TransactionForm): bigint => {
       const virtualBytes = virtualSize(form);
       const subject = `a fee of ${whole} satoshis for ${virtualBytes} bytes`;
       const forSize = whole - dustFee(form.outputs, { softDust });
@@ -251,6 +256,7 @@ export function readFee(
       check((forSize * 1000n) / BigInt(virtualBytes), subject);
       return whole;
     };
+    return Object.assign(rule, { whole });
   }
   const rate = feePerKb === undefined ? rates.medium : greater(wholeRate(feePerKb), leastRate);
   check(rate, `feePerKb ${rate}`);

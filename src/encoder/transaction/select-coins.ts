@@ -2,7 +2,11 @@ import { type FormInput, type FormOutput, type TransactionForm, writeBase } from
 import { PlatformError } from '../../errors.ts';
 
 /** Returns the fee of a transaction in satoshis. */
-export type FeeRule = (form: TransactionForm) => bigint;
+export interface FeeRule {
+  (form: TransactionForm): bigint;
+  /** The fee where it is the same for any transaction. */
+  readonly whole?: bigint;
+}
 
 /**
  * Refuses a fee that a transaction pays because its remainder is too small for change. @throws {PlatformError}
@@ -93,14 +97,24 @@ export function selectCoins<C extends Coin>(coins: readonly C[], payment: Paymen
 
 /** Returns what an error tells of coins that do not suffice, in satoshis. */
 export function amountsOf({ available, outputs, fee }: Readonly<Record<'available' | 'outputs' | 'fee', bigint>>) {
-  return { required: Number(outputs + fee), available: Number(available), outputs: Number(outputs), fee: Number(fee) };
+  return {
+    required: satoshis(outputs + fee),
+    available: satoshis(available),
+    outputs: satoshis(outputs),
+    fee: satoshis(fee)
+  };
 }
+
+/** Returns an amount as a number; as text where numbers are no longer exact. */
+export const satoshis = (amount: bigint): number | string =>
+  amount <= Number.MAX_SAFE_INTEGER ? Number(amount) : String(amount);
 
 /** Returns the error for no coins; the amounts assume one input. */
 function nothingToSpend({ outputsFor, inputOf, fee: feeOf }: Payment): PlatformError {
   const coin = { txid: '00'.repeat(32), vout: 0, amount: 0n };
   const outputs = outputsFor(coin.txid);
-  const fee = feeOf({ inputs: [inputOf(coin)], outputs });
+  // Whether a whole fee is too high shows with the coins that it is paid for.
+  const fee = feeOf.whole ?? feeOf({ inputs: [inputOf(coin)], outputs });
   const paid = outputs.reduce((sum, { amount }) => sum + amount, 0n);
   const reason = `the address has no coin that can be spent now; ${paid + fee} satoshis are needed`;
   return new PlatformError('COINS_INSUFFICIENT', { reason, ...amountsOf({ available: 0n, outputs: paid, fee }) });

@@ -19,11 +19,11 @@ interface FailureData {
 /** A failure as existing clients know it: their word in place of the reason, and amounts in satoshis. */
 export interface OperationalData {
   readonly reason: string;
-  readonly required?: number;
-  readonly available?: number;
-  readonly outputs?: number;
-  readonly fee?: number;
-  readonly reserved?: number;
+  readonly required?: number | string;
+  readonly available?: number | string;
+  readonly outputs?: number | string;
+  readonly fee?: number | string;
+  readonly reserved?: number | string;
 }
 
 export interface Failure {

@@ -15,6 +15,7 @@ import { NodeCoins } from '../../../src/encoder/coins/coins.ts';
 import { Reservations } from '../../../src/encoder/coins/reservations.ts';
 import { firstSpent, MOST_PSBT_SOURCE_BYTES, revealSpent, tooLongForPsbt } from '../../../src/encoder/coins/spent.ts';
 import { composeWithCoins } from '../../../src/encoder/creation/compose-with-coins.ts';
+import { readFee } from '../../../src/encoder/creation/request.ts';
 import { psbtPaying, selfCheck } from '../../../src/encoder/creation/self-check.ts';
 import {
   type Composed,
@@ -28,6 +29,7 @@ import { ENCODINGS } from '../../../src/encoder/transaction/encodings.ts';
 import { writePsbt } from '../../../src/encoder/transaction/psbt.ts';
 import { MAX_INPUTS, selectCoins } from '../../../src/encoder/transaction/select-coins.ts';
 import { readSender, type Sender } from '../../../src/encoder/transaction/sender.ts';
+import type { PlatformError } from '../../../src/errors.ts';
 import { payloadOf } from '../../support/coin/carriers.ts';
 import { publicKeyOf, signPsbt } from '../../support/encoder/signer.ts';
 import fc from '../../support/fast-check.ts';
@@ -253,6 +255,35 @@ test('COINS_INSUFFICIENT: says how much is missing', () => {
     code: 'COINS_INSUFFICIENT',
     message: /hold 200 satoshis .* [1-9]\d* more/
   });
+});
+
+test('COINS_INSUFFICIENT: an address without coins is told what it needs, also where the fee is too high for one input', () => {
+  const told = (fee: string, amount: bigint) => {
+    const limits = { rates: { low: 1_000n, medium: 1_000n, high: 1_000n }, leastRate: 1_000n };
+    const [sender] = SENDERS as [Sender];
+    const order = orderOf({
+      encoding: 'OP_RETURN',
+      frame: writeFrame('COINPAY|0|1'),
+      sender,
+      outputs: [{ amount, script: sender.script }],
+      fee: readFee({ fee }, limits, { mostRate: 100_000n, softDust: 0 })
+    });
+    try {
+      compose(order, []);
+    } catch (caught) {
+      const { code, detail } = caught as PlatformError;
+      return { ...detail, code } as Record<string, unknown>;
+    }
+    return assert.fail('composed without coins');
+  };
+  const few = told('2000000', 10_000n);
+  assert.deepEqual(
+    [few['code'], few['required'], few['available'], few['outputs'], few['fee']],
+    ['COINS_INSUFFICIENT', 2_010_000, 0, 10_000, 2_000_000]
+  );
+  // Beyond 2^53 a number would be another amount.
+  const many = told('2000000', 2n ** 63n - 1n);
+  assert.deepEqual([many['outputs'], many['required']], [String(2n ** 63n - 1n), String(2n ** 63n + 1_999_999n)]);
 });
 
 test('TRACKER_NOT_READY: coins are missing while a tracker has not read the mempool, which may have them', async () => {

@@ -103,7 +103,8 @@ await thread.run<TrackerReport>({
       knownAt: coins.knownAt,
       patienceMs: data.mempoolIntervalMs + coins.patienceMs,
       size: coins.size,
-      oddCount: coins.oddCount
+      oddCount: coins.oddCount,
+      isTooLarge: coins.isTooLarge
     },
     firstSync: work.store?.firstSync ?? null
   })

@@ -6,7 +6,8 @@ import { COIN_JSON_BYTES, CoinJson, coinBytes } from './coins/coin-json.ts';
 import type { CoinView } from './coins/coin-reader.ts';
 import { ReadAhead } from './coins/read-ahead.ts';
 import { OUTPOINT_BYTES } from './coins/records.ts';
-import { type MempoolCoins, type MempoolOverlay, nameOf, outpointOf, type PendingCoin } from './mempool-coins.ts';
+import type { MempoolCoins, MempoolOverlay } from './mempool-coins.ts';
+import { bytesOf, nameOf, type WaitingCoin } from './mempool-index.ts';
 import { atBlock, type SyncStatus } from './report.ts';
 import type { TrackerStore } from './store.ts';
 
@@ -105,8 +106,8 @@ export class TrackerAnswers {
       });
       if (count === most) return { json, next: last.toString('hex'), newest };
       const room = mostOfPage(scriptHex) - count;
-      for (const { outpoint, value } of largest(await unstored(overlay, coins), room))
-        json.add(0, coinBytes(outpoint, value), null, 0);
+      for (const { name, value } of largest(await unstored(overlay, coins), room))
+        json.add(0, coinBytes(bytesOf(name), value), null, 0);
       return { json, next: null, newest };
     });
   }
@@ -156,7 +157,7 @@ function syncText(sync: string, newest: BlockRef | null): string {
 const mostOfPage = (scriptHex: string): number => Math.floor(PAGE_BYTES / (COIN_JSON_BYTES + scriptHex.length));
 
 /** Returns some coins, the largest where there are more. */
-function largest(coins: readonly PendingCoin[], most: number): readonly PendingCoin[] {
+function largest(coins: readonly WaitingCoin[], most: number): readonly WaitingCoin[] {
   return coins.length <= most ? coins : coins.toSorted((a, b) => Number(b.value - a.value)).slice(0, most);
 }
 
@@ -164,18 +165,18 @@ function largest(coins: readonly PendingCoin[], most: number): readonly PendingC
  * Returns the coins that the mempool creates, without those that a block has by now. Of very many they are the largest, and none
  * while a block may have some.
  */
-async function unstored(overlay: MempoolOverlay, coins: CoinView): Promise<readonly PendingCoin[]> {
+async function unstored(overlay: MempoolOverlay, coins: CoinView): Promise<readonly WaitingCoin[]> {
   const { pending, manyPending, isOfNow } = overlay;
   if (manyPending) return isOfNow() ? manyPending.largest : [];
-  const stored = await coins.owners([...pending.values()].map(({ outpoint }) => outpoint));
+  const stored = await coins.owners(pending.map(({ name }) => bytesOf(name)));
   const confirmed = new Set(stored.map(({ outpoint }) => nameOf(outpoint)));
-  return [...pending].flatMap(([name, coin]) => (confirmed.has(name) ? [] : [coin]));
+  return pending.filter(({ name }) => !confirmed.has(name));
 }
 
 /** Returns the value and the number of the coins that the mempool creates. */
 async function addedBy(overlay: MempoolOverlay, coins: CoinView) {
   const { pending, manyPending } = overlay;
-  if (manyPending) return { added: manyPending.value, pendingCoins: pending.size };
+  if (manyPending) return { added: manyPending.value, pendingCoins: pending.length };
   const found = await unstored(overlay, coins);
   return { added: found.reduce((sum, { value }) => sum + value, 0n), pendingCoins: found.length };
 }
@@ -183,6 +184,6 @@ async function addedBy(overlay: MempoolOverlay, coins: CoinView) {
 /** Returns the value of stored coins that the mempool spends. A block may have spent others by now. */
 async function takenBy({ spent, manySpent }: MempoolOverlay, coins: CoinView): Promise<bigint> {
   if (manySpent !== null) return manySpent;
-  const stored = await coins.owners([...spent.keys()].map(outpointOf));
+  const stored = await coins.owners(spent.map(({ name }) => bytesOf(name)));
   return stored.reduce((sum, { value }) => sum + value, 0n);
 }

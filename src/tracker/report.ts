@@ -5,6 +5,7 @@ import { OrNull } from '../wire/or-null.ts';
 import { AlarmSchema, isOfStatement, toldAlarm } from '../wire/state/alarm.ts';
 import { StalenessSchema } from '../wire/state/staleness.ts';
 import type { FirstSyncProgress } from './first-sync/first-sync.ts';
+import { MOST_COINS, MOST_TRANSACTIONS } from './mempool-coins.ts';
 
 /** The loop's report of its state. */
 export interface TrackerReport extends ChainReport {
@@ -27,6 +28,8 @@ interface MempoolReport {
   readonly size: number;
   /** Number of transactions that cannot be read and are skipped. */
   readonly oddCount: number;
+  /** Whether it does not fit. */
+  readonly isTooLarge: boolean;
 }
 
 /** State of the loop as other threads know it. */
@@ -43,6 +46,11 @@ export const SyncStatusSchema = Type.Object({
   lag: HeightOrNull,
   synced: Type.Boolean({ description: 'caught up, to within 3 blocks' }),
   mempool_ready: Type.Boolean({ description: 'the whole mempool was read recently' }),
+  mempool_too_large: Type.Optional(
+    Type.Literal(true, {
+      description: `more than ${MOST_TRANSACTIONS} transactions, or ${MOST_COINS} inputs and outputs: the rest is not read`
+    })
+  ),
   mempool_age_s: HeightOrNull,
   mempool_size: Type.Integer({ description: 'transactions that were read' }),
   mempool_skipped: Type.Integer({ description: 'transactions that cannot be read: what they spend is not known' }),
@@ -78,10 +86,11 @@ export const QuiescenceSchema = Type.Object({
 });
 
 function mempoolOf(isWell: boolean, mempool: MempoolReport | undefined, now: number) {
-  const { knownAt = null, patienceMs = 0, size = 0, oddCount = 0 } = mempool ?? {};
+  const { knownAt = null, patienceMs = 0, size = 0, oddCount = 0, isTooLarge = false } = mempool ?? {};
   const ageMs = knownAt === null ? null : Math.max(0, now - knownAt);
   return {
     mempool_ready: isWell && ageMs !== null && ageMs <= patienceMs,
+    ...(isTooLarge ? { mempool_too_large: true as const } : {}),
     mempool_age_s: ageMs === null ? null : Math.floor(ageMs / 1000),
     mempool_size: size,
     mempool_skipped: oddCount

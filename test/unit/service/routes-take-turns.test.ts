@@ -50,7 +50,7 @@ const chain = {
   failures: 0
 };
 const more = { rpcErrors: 0, haltReason: null, alarm: null, reorgs: 0, lastReorgDepth: 0, firstSync: null };
-const mempool = { knownAt: monotonicMs(), patienceMs: 1e9, size: 0, oddCount: 0 };
+const mempool = { knownAt: monotonicMs(), patienceMs: 1e9, size: 0, oddCount: 0, isTooLarge: false };
 const common = { ...definitionOf(), actors: NO_ACTORS, serves: (code: string) => code === 'LTC' };
 
 /** Keys of a service; undefined: it has none. */

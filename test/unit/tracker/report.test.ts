@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { quiescenceOf, type TrackerReport, trackerStatusOf } from '../../../src/tracker/report.ts';
 
 const NOW = 100_000;
-const MEMPOOL = { knownAt: NOW - 1_000, patienceMs: 5_000, size: 3, oddCount: 0 };
+const MEMPOOL = { knownAt: NOW - 1_000, patienceMs: 5_000, size: 3, oddCount: 0, isTooLarge: false };
 const REPORT: TrackerReport = {
   state: 'parsing.caughtUp',
   isDatabaseReachable: true,
@@ -36,6 +36,15 @@ test('the whole mempool has an age: looks that keep failing end it, whatever the
   assert.deepEqual([0, 5_000, 5_001, null].map(readyAfter), [true, true, false, false]);
   const late = trackerStatusOf(viewOf({ mempool: { ...MEMPOOL, knownAt: NOW - 61_000 } }), NOW);
   assert.deepEqual([late.mempool_ready, late.mempool_age_s, late.mempool_size], [false, 61, 3]);
+});
+
+test('a mempool that does not fit is told as such, and not as a failed reading', () => {
+  const { mempool_ready, mempool_too_large } = trackerStatusOf(
+    viewOf({ mempool: { ...MEMPOOL, knownAt: null, isTooLarge: true } }),
+    NOW
+  );
+  assert.deepEqual([mempool_ready, mempool_too_large], [false, true]);
+  assert.equal(trackerStatusOf(viewOf({}), NOW).mempool_too_large, undefined);
 });
 
 test('beside a stale tip no lag is known: it is neither synced nor quiescent', () => {

@@ -5,7 +5,7 @@ import { scriptHashOf } from './coins/changes.ts';
 import { COIN_JSON_BYTES, CoinJson, coinBytes } from './coins/coin-json.ts';
 import type { CoinView } from './coins/coin-reader.ts';
 import { ReadAhead } from './coins/read-ahead.ts';
-import { OUTPOINT_BYTES } from './coins/records.ts';
+import { HASH_BYTES, OUTPOINT_BYTES } from './coins/records.ts';
 import type { MempoolCoins, MempoolOverlay } from './mempool-coins.ts';
 import { bytesOf, nameOf, type WaitingCoin } from './mempool-index.ts';
 import { atBlock, type SyncStatus } from './report.ts';
@@ -46,6 +46,9 @@ interface TrackerAnswersOptions {
 }
 
 const CURSOR = /^[0-9a-f]{72}$/;
+/** First digits of the cursors of waiting coins: they follow the outpoints of all confirmed ones. */
+const WAITING = 'f'.repeat(16);
+const MOST_VALUE = 2n ** 64n - 1n;
 /** Most bytes of a page: one of a long script has fewer coins than asked for. */
 const PAGE_BYTES = 8 * 2 ** 20;
 
@@ -68,7 +71,7 @@ export class TrackerAnswers {
 
   /**
    * Returns a page of coins, confirmed ones first. Coins that the mempool spends are left out; those that it creates
-   * come with the last page, the largest of them where a page cannot hold all.
+   * follow, largest first.
    *
    * From a caller's second page on, the next page is read ahead.
    *
@@ -98,17 +101,18 @@ export class TrackerAnswers {
       const newest = await coins.newest();
       const tip = newest?.height ?? -1;
       const place = { scriptHash, after: Buffer.from(after ?? '', 'hex'), limit: most };
-      await coins.page(place, (at, value, height, maturity) => {
+      const take: Parameters<CoinView['page']>[1] = (at, value, height, maturity) => {
         count++;
         if (count === most) value.bytes.copy(last, 0, at, at + OUTPOINT_BYTES);
         if (!overlay.spendsAny || !overlay.spends(value.bytes.subarray(at, at + OUTPOINT_BYTES)))
           json.add(at, value, height, tip - height + 1, maturity > EXTENSION_MATURITY);
-      });
+      };
+      if (!after?.startsWith(WAITING)) await coins.page(place, take);
       if (count === most) return { json, next: last.toString('hex'), newest };
-      const room = mostOfPage(scriptHex) - count;
-      for (const { name, value } of largest(await unstored(overlay, coins), room))
-        json.add(0, coinBytes(bytesOf(name), value), null, 0);
-      return { json, next: null, newest };
+      const waiting = waitingAfter(after ?? '', await unstored(overlay, coins));
+      const shown = waiting.slice(0, most - count);
+      for (const [, { name, value }] of shown) json.add(0, coinBytes(bytesOf(name), value), null, 0);
+      return { json, next: shown.length < waiting.length ? shown.at(-1)![0] : null, newest };
     });
   }
 
@@ -156,9 +160,17 @@ function syncText(sync: string, newest: BlockRef | null): string {
 /** Returns the most coins that fit into a page. */
 const mostOfPage = (scriptHex: string): number => Math.floor(PAGE_BYTES / (COIN_JSON_BYTES + scriptHex.length));
 
-/** Returns some coins, the largest where there are more. */
-function largest(coins: readonly WaitingCoin[], most: number): readonly WaitingCoin[] {
-  return coins.length <= most ? coins : coins.toSorted((a, b) => Number(b.value - a.value)).slice(0, most);
+/** Returns the waiting coins behind a cursor, largest first, each with the cursor behind it. */
+function waitingAfter(after: string, coins: readonly WaitingCoin[]): readonly (readonly [string, WaitingCoin])[] {
+  const placed = coins.map((coin) => [waitingCursor(coin), coin] as const);
+  return placed.filter(([cursor]) => cursor > after).sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/** Returns the cursor behind a waiting coin: it grows as values fall, and has the form of an outpoint. */
+function waitingCursor({ name, value }: WaitingCoin): string {
+  const falling = (MOST_VALUE - value).toString(16).padStart(16, '0');
+  const outpoint = bytesOf(name);
+  return `${WAITING}${falling}${outpoint.toString('hex', 0, 16)}${outpoint.toString('hex', HASH_BYTES)}`;
 }
 
 /**

@@ -63,6 +63,7 @@ export async function readTrackedCoins(
 ): Promise<TrackedCoins> {
   let coins = new Map<string, ChainCoin>();
   let seen = 0;
+  let lacksMempool = false;
   let state: string | null | undefined;
   const began = performance.now();
   for (let cursor = ''; ; ) {
@@ -80,17 +81,17 @@ export async function readTrackedCoins(
     const hasMoved = cursor !== '' && sync.committed_hash !== state;
     if (fault || hasMoved) {
       await sleep(ASK_AGAIN_MS);
-      [coins, seen, cursor] = [new Map(), 0, ''];
+      [coins, seen, cursor, lacksMempool] = [new Map(), 0, '', false];
       continue;
     }
+    lacksMempool ||= sync.mempool_ready === false;
     state = sync.committed_hash;
     for (const { txid, vout, value, height } of utxos)
       coins.set(keyOf({ txid, vout }), { txid, vout, amount: BigInt(value), transaction: null, height });
     seen += utxos.length;
     charge({ rows: utxos.length });
     if (coins.size > 4 * KEPT_COINS) coins = new Map(largest(coins).map((coin) => [keyOf(coin), coin]));
-    // The last page has the coins of the mempool.
-    if (nextCursor === undefined) return { coins: largest(coins), lacksMempool: sync.mempool_ready === false };
+    if (nextCursor === undefined) return { coins: largest(coins), lacksMempool };
     if (seen >= MOST_COINS) {
       const reason = `the address has more than ${MOST_COINS} coins: name those to spend in utxos`;
       throw new PlatformError('COINS_INSUFFICIENT', { reason });

@@ -60,7 +60,7 @@ test('a spending that a block confirms is taken once, also before the mempool is
   await tracker.stop();
 });
 
-test('thousands of coins that wait for one script are not looked up for each question, and the largest fill a page', async () => {
+test('thousands of coins that wait for one script are not looked up for each question, and come page by page, largest first', async () => {
   const script = Buffer.from('51', 'hex');
   const outputs = Array.from({ length: 30_000 }, (_, n) => ({ amount: BigInt(n + 1), script }));
   const spent = Array.from({ length: 3_000 }, (_, vout) => ({ txid: 'ab'.repeat(32), vout }));
@@ -95,10 +95,19 @@ test('thousands of coins that wait for one script are not looked up for each que
   const answers = new TrackerAnswers({ store: () => ({ coins, version: '1' }), mempool });
   const { pending, pendingCoins } = await answers.balance(scriptHashOf(script).toString('hex'));
   assert.deepEqual([pending, pendingCoins], [String((30_000 * 30_001) / 2 - 2 * 3_000), 30_000]);
-  const page = await answers.coins({ scriptHex: '51', limit: 10, after: null, sync: '{}' });
-  const { utxos } = JSON.parse(page.toString()) as { utxos: { value: string }[] };
-  assert.ok(page.length < 8 * 2 ** 20 && utxos.length > 10_000, `${utxos.length} coins in ${page.length} bytes`);
-  assert.equal(utxos[0]!.value, '30000');
+  const values: number[] = [];
+  const cursors: string[] = [];
+  for (let limit = 10; ; limit = 6_000) {
+    const page = await answers.coins({ scriptHex: '51', limit, after: cursors.at(-1) ?? null, sync: '{}' });
+    const { utxos, nextCursor } = JSON.parse(page.toString()) as { utxos: { value: string }[]; nextCursor?: string };
+    assert.ok(utxos.length <= limit, `${utxos.length} coins where at most ${limit} were asked for`);
+    values.push(...utxos.map(({ value }) => Number(value)));
+    if (nextCursor === undefined) break;
+    assert.match(nextCursor, /^[0-9a-f]{72}$/);
+    cursors.push(nextCursor);
+  }
+  const largest = Array.from({ length: 20_000 }, (_, n) => 30_000 - n);
+  assert.deepEqual([values, cursors.toSorted()], [largest, cursors]);
   mempool.distrust();
   const told = { committed_height: 8, committed_hash: 'cd', tracker_height: 8, node_height: 10, lag: 2, synced: true };
   const later = await answers.coins({ scriptHex: '51', limit: 10, after: null, sync: JSON.stringify(told) });

@@ -86,9 +86,14 @@ export class CoinReader {
     }
   }
 
-  /** Returns the stored coins at some outpoints, with their scripts. */
+  /**
+   * Returns the stored coins at some outpoints, with their scripts. Each 5,000 are a look with a limit of its own, so a block may
+   * change the coins between them.
+   */
   async owners(outpoints: readonly Buffer[]): Promise<readonly CoinOwner[]> {
-    return outpoints.length === 0 ? [] : await this.look((coins) => coins.owners(outpoints));
+    const owners: CoinOwner[] = [];
+    for (const part of pages(outpoints, OUTPOINTS)) owners.push(...(await this.look((coins) => coins.owners(part))));
+    return owners;
   }
 }
 

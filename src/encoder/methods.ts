@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import { toDecimal } from '../coin/amount.ts';
 import { hasPeers } from '../coin/node/node-peers.ts';
@@ -10,13 +11,16 @@ import { OrNull } from '../wire/or-null.ts';
 import { AlarmSchema, toldAlarm } from '../wire/state/alarm.ts';
 import { AnsweredRequests } from './answered-requests.ts';
 import { broadcast } from './broadcast.ts';
+import type { ChainCoin } from './coins/coins.ts';
 import { type Bumped, BumpParams, bumpTransaction } from './creation/bump-transaction.ts';
 import { CancelledSchema, CancelParams, cancelEnvelope } from './creation/cancel-envelope.ts';
+import { LACKS_MEMPOOL } from './creation/compose-with-coins.ts';
 import { type Created, createTransaction, type EncoderDeps } from './creation/create-transaction.ts';
 import { FEE_TARGETS, type NodePolicy } from './creation/node-policy.ts';
 import { CreateParams, REQUEST_ID, TRANSACTION_HEX, TXID } from './creation/request.ts';
 import { warn } from './creation/warnings.ts';
 import { operationalData } from './operational.ts';
+import { PATIENCE_MS } from './tracker/tracker-coins.ts';
 import { TRACKER_ERRORS } from './tracker/tracker-fault.ts';
 import { type TrackerHealth, TrackerHealthSchema } from './tracker/tracker-health.ts';
 import { ENCODINGS } from './transaction/encodings.ts';
@@ -128,6 +132,8 @@ const MOST_ANSWERS = { count: 10_000, bytes: 64 * 2 ** 20 };
 /** Most kept answers of one caller without a key. */
 const MOST_OPEN_ANSWERS = { count: 200, bytes: 8 * 2 ** 20 };
 
+/** Pause between two readings of an address whose coins may not be whole. */
+const ASK_AGAIN_MS = 250;
 const NODE_ERRORS: readonly ErrorCode[] = [
   'NODE_UNREACHABLE',
   'NODE_REFUSED',
@@ -262,7 +268,7 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
     broadcast_tx: rpcMethod({
       summary: 'Hands a signed transaction to the network',
       params: Type.Object({ tx_hex: TRANSACTION_HEX }),
-      result: Type.Object({ txid: TXID }),
+      result: Type.Object({ txid: TXID, warnings: Type.Optional(Type.Array(WarningSchema)) }),
       write: true,
       errors: [...NODE_ERRORS, 'TRANSACTION_REJECTED', 'BROADCAST_UNKNOWN'],
       run: async ({ tx_hex }) => {
@@ -272,14 +278,19 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
     }),
     get_utxos: rpcMethod({
       summary: `The coins of an address that can be spent now, those of blocks first, the largest first; at most ${MOST_LISTED}`,
-      params: Type.Object({ address: Type.String({ minLength: 1, maxLength: 130 }) }),
+      params: Type.Object({
+        address: Type.String({ minLength: 1, maxLength: 130 }),
+        unconfirmed: Type.Optional(
+          Type.Boolean({ description: 'whether coins that no block has yet are listed; true when absent' })
+        )
+      }),
       result: Type.Array(UtxoSchema),
       write: false,
       needsKey: true,
       errors: [...NODE_ERRORS, 'COINS_INSUFFICIENT'],
-      run: ({ address }, caller) => {
+      run: ({ address, unconfirmed = true }, caller) => {
         refuseUnfit(deps.seen);
-        return listUtxos(address, askedBy(caller));
+        return listUtxos(address, unconfirmed, askedBy(caller), caller);
       }
     })
   };
@@ -341,9 +352,34 @@ function quoteOf({ rates, source }: NodePolicy): Static<typeof QuoteSchema> {
   return { low: low!, medium: medium!, high: high!, unit: 'sat/vB', targets: FEE_TARGETS, source };
 }
 
-async function listUtxos(address: string, { network, coins }: EncoderDeps): Promise<Static<typeof UtxoSchema>[]> {
+/**
+ * Returns the coins of a script. While the tracker reads the mempool anew, which it does after each block, it waits for up to 3 s.
+ *
+ * @throws {PlatformError} TRACKER_NOT_READY where coins that wait are asked for and may be missing after that; the errors of
+ *   `NodeCoins.read`
+ */
+async function readWhole(
+  script: Buffer,
+  unconfirmed: boolean,
+  coins: EncoderDeps['coins'],
+  caller: RpcCaller
+): Promise<readonly ChainCoin[]> {
+  for (const end = performance.now() + PATIENCE_MS; ; await caller.aside(() => sleep(ASK_AGAIN_MS))) {
+    const found = await coins.read(script);
+    if (!found.lacksMempool || !unconfirmed) return found.coins;
+    if (performance.now() >= end) throw new PlatformError('TRACKER_NOT_READY', { reason: LACKS_MEMPOOL });
+  }
+}
+
+async function listUtxos(
+  address: string,
+  unconfirmed: boolean,
+  { network, coins }: EncoderDeps,
+  caller: RpcCaller
+): Promise<Static<typeof UtxoSchema>[]> {
   const script = addressScript(address, network);
-  const largest = (await coins.ofScript(script)).slice(0, MOST_LISTED);
+  const found = await readWhole(script, unconfirmed, coins, caller);
+  const largest = found.filter(({ height }) => unconfirmed || height !== null).slice(0, MOST_LISTED);
   const spendable = await coins.spendable(largest);
   return spendable.map(({ txid, vout, amount, confirmations, height }) => ({
     txid,

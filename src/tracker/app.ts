@@ -88,7 +88,7 @@ function registerReads(
           doc: {
             tag,
             summary:
-              'Coins that may be spent: a bare list of 10,000 at most, whose headers name its block (X-Block-Hash) and the next page (Link); with `limit` or `after` page by page',
+              'Coins that may be spent: a bare list of 10,000 at most, whose headers name its block (X-Block-Hash), whether coins that wait are whole (X-Mempool-Ready), and the next page (Link); with `limit` or `after` page by page',
             statuses: STATUSES
           }
         },
@@ -102,7 +102,10 @@ function registerReads(
         const { params, query } = request;
         if (query.limit === undefined && query.after === undefined) {
           questions.refuseUnfit();
-          const { list, blockHash, next } = await inTurn(request, () => questions.coinList(params.address));
+          const { list, blockHash, isMempoolReady, next } = await inTurn(request, () =>
+            questions.coinList(params.address)
+          );
+          reply.header('x-mempool-ready', String(isMempoolReady));
           if (blockHash !== null) reply.header('x-block-hash', blockHash);
           if (next !== null) reply.header('link', `<?limit=${MAX_PAGE}&after=${next}>; rel="next"`);
           return reply.type('application/json; charset=utf-8').send(list);

@@ -100,6 +100,14 @@ const ERRORS: readonly ErrorCode[] = [
 ];
 const Owner = Type.Object({ address: OwnerSchema });
 
+/** A bare list of coins, as JSON, with what is told beside it. */
+interface CoinList {
+  readonly list: string;
+  readonly blockHash: string | null;
+  readonly isMempoolReady: boolean;
+  readonly next: string | null;
+}
+
 /** Answers questions for both interfaces of the tracker, JSON-RPC and GET. */
 export class TrackerQuestions {
   readonly #deps: TrackerMethodDeps;
@@ -133,17 +141,16 @@ export class TrackerQuestions {
   }
 
   /**
-   * Returns the coins of the first page as a JSON array, the hash of the block that they are of, and the cursor of the next page;
-   * null where there is none.
+   * Returns the coins of the first page as a JSON array, the hash of the block that they are of, whether the whole mempool is known,
+   * and the cursor of the next page; null where there is none.
    */
-  async coinList(
-    address: string
-  ): Promise<{ readonly list: string; readonly blockHash: string | null; readonly next: string | null }> {
+  async coinList(address: string): Promise<CoinList> {
     const json = await this.coins(address, MAX_PAGE);
     const end = json.indexOf(']') + 1; // no coin has such a character
     const rest = JSON.parse(`{${json.toString('utf8', end + 1)}`) as Rest;
     const { nextCursor = null, sync } = rest;
-    return { list: json.toString('latin1', UTXOS.length, end), blockHash: sync.committed_hash, next: nextCursor };
+    const list = json.toString('latin1', UTXOS.length, end);
+    return { list, blockHash: sync.committed_hash, isMempoolReady: sync.mempool_ready, next: nextCursor };
   }
 
   async firstSeen(address: string): Promise<Static<typeof FirstSeenSchema>> {

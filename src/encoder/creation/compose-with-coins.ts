@@ -36,7 +36,8 @@ const TRIES = 5;
 /** Most further coins that are looked at when a choice failed: a list may be as old as the last block. */
 const MOST_LOOKED_AT = 1_000;
 const SPENT = 'it is spent, or too young to be spent';
-const LACKS_MEMPOOL =
+/** Reason where coins that wait may be missing. */
+export const LACKS_MEMPOOL =
   'the UTXO tracker has not read the whole mempool yet, so coins that no block has may be missing: ask again later';
 const TOO_LONG = `the transactions that its coins come from are longer than the ${MOST_PSBT_SOURCE_BYTES} bytes that fit a PSBT: spend fewer coins at once`;
 
@@ -81,8 +82,8 @@ export async function composeWithCoins(
     }
     reservations.release(reserved, holder);
   }
-  throw new PlatformError('COINS_INSUFFICIENT', {
-    reason: [`${TRIES} choices of coins failed`, ...tellGone(gone)].join('; ')
+  throw new PlatformError(lacksMempool ? 'TRACKER_NOT_READY' : 'COINS_INSUFFICIENT', {
+    reason: [`${TRIES} choices of coins failed`, ...(lacksMempool ? [LACKS_MEMPOOL] : []), ...tellGone(gone)].join('; ')
   });
 }
 
@@ -133,7 +134,7 @@ function tellGone(gone: ReadonlyMap<string, Obstacle>): readonly string[] {
 /** Coins that a caller's own reservations keep from it. */
 interface Reserved {
   /** Satoshis. */
-  readonly reserved: number;
+  readonly reserved: number | string;
   /** Texts for the reason of an error. */
   readonly facts: readonly string[];
 }

@@ -6,6 +6,7 @@ import { NodeChain } from '../../../src/coin/node/node-chain.ts';
 import type { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
 import { readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
 import { writeBase } from '../../../src/coin/raw/transaction-form.ts';
+import { addressOf } from '../../../src/coin/script/address.ts';
 import { payTo } from '../../../src/coin/script/pay-scripts.ts';
 import { NodeCoins } from '../../../src/encoder/coins/coins.ts';
 import { type EncoderMethodDeps, encoderMethods } from '../../../src/encoder/methods.ts';
@@ -220,4 +221,29 @@ test('a transaction that the node has dropped is not taken for one that it has, 
   assert.ok((await node.transaction(txid))?.equals(bytes) && (await node.isAtNode(txid)));
   answer = null;
   assert.deepEqual([(await node.transaction(txid))?.equals(bytes), await node.isAtNode(txid)], [true, false]);
+});
+
+test('TRACKER_NOT_READY: get_utxos waits for a tracker that reads the mempool, then refuses a list that may lack coins', async () => {
+  const network = chainNetwork('litecoin', 'regtest');
+  const address = addressOf(OWN, network.addresses)!;
+  let readings = 0;
+  let readyAfter = 2;
+  const read = async () => ({
+    coins: [7, null].map((height, at) => ({ ...coins[at]!, height })),
+    lacksMempool: readings++ < readyAfter
+  });
+  const spendable = async (some: readonly object[]) => some.map((coin) => ({ ...coin, confirmations: 1 }));
+  const seen = { node: { tip: null, ageMs: null, alarm: null, isFit: true }, tracker: () => undefined };
+  const deps = { seen, network, coins: { askedBy: () => ({ read, spendable }) }, reservations: { ttlMs: 1_000 } };
+  const methods = encoderMethods(deps as unknown as EncoderMethodDeps);
+  const caller = { address: '127.0.0.1', aside: (work: () => unknown) => work() } as unknown as RpcCaller;
+  const ask = async (more = {}) =>
+    ((await methods['get_utxos']!.run({ address, ...more }, caller)) as { height: number | null }[]).map(
+      ({ height }) => height
+    );
+  assert.deepEqual(await ask(), [7, null]);
+  assert.equal(readings, 3);
+  readyAfter = Number.POSITIVE_INFINITY;
+  assert.deepEqual(await ask({ unconfirmed: false }), [7], 'coins of blocks are whole');
+  await assert.rejects(ask(), { code: 'TRACKER_NOT_READY', message: /has not read the whole mempool yet/ });
 });

@@ -17,15 +17,16 @@ function asking(page: object): TrackerQuestions {
   return new TrackerQuestions(deps);
 }
 
-test('a bare list that is a part of the coins comes with the cursor of the next page, and its block', async () => {
+test('a bare list that is a part of the coins comes with the cursor of the next page, its block, and whether the mempool is known', async () => {
   const list = JSON.stringify([COIN]);
   const nextCursor = 'cd'.repeat(36);
   const blockHash = 'ef'.repeat(32);
-  const sync = { committed_hash: blockHash };
+  const sync = { committed_hash: blockHash, mempool_ready: true };
   const page = await asking({ utxos: [COIN], nextCursor, sync }).coinList('script:51');
-  assert.deepEqual(page, { list, blockHash, next: nextCursor });
-  const whole = await asking({ utxos: [COIN], sync: { committed_hash: null } }).coinList('script:51');
-  assert.deepEqual(whole, { list, blockHash: null, next: null });
+  assert.deepEqual(page, { list, blockHash, isMempoolReady: true, next: nextCursor });
+  const early = { committed_hash: null, mempool_ready: false };
+  const whole = await asking({ utxos: [COIN], sync: early }).coinList('script:51');
+  assert.deepEqual(whole, { list, blockHash: null, isMempoolReady: false, next: null });
 });
 
 test('an address in capitals, and in the other spelling of Litecoin, is asked for by the same script', async () => {

@@ -174,8 +174,9 @@ await runProgram(async () => {
     for (const connection of connections) await rows(connection, NO_JOIN_BUFFERS);
     const list = LISTS['balances']!;
     const hints = new IndexHints((work) => work((sql, values) => rows(connections[0]!, sql, values)));
+    await hints.refresh();
     const page = {
-      filter: await hints.of(list.types['address']!),
+      filter: hints.of(list.types['address']!),
       limit: LIMIT,
       offset: 0,
       cursor: null,

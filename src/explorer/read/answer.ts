@@ -19,6 +19,7 @@ export async function answerQuestion(databases: Databases, question: Question): 
   const began = performance.now();
   const list = LISTS[question.method];
   if (!list) return await answerRecord(databases, question, began);
+  if (list.database === 'indexer') await databases.hints.refresh();
   if (question.queries) return await answerEach(databases, list, question, question.queries);
   const read = async (query: Query, tip: Tip | null) =>
     await readList({ query, list, question, tip, began, databases });
@@ -80,7 +81,7 @@ async function readList(asked: ListRead): Promise<Reply> {
   const { query, list, question, tip, began, databases } = asked;
   const { undoDepth } = databases.network;
   const { filter: plain, text } = findFilter(list, question);
-  const filter = list.database === 'indexer' ? await databases.hints.of(plain) : plain;
+  const filter = list.database === 'indexer' ? databases.hints.of(plain) : plain;
   const mark = () => markOf(question, text);
   const cursor = question.cursor === undefined ? null : databases.cursors.read(question.cursor, mark());
   if (cursor && list.database === 'indexer') await checkStanding(query, cursor.block);

@@ -25,10 +25,17 @@ export class IndexHints {
     this.#aside = aside;
   }
 
-  /** The filter with the indexes named that the database has. */
-  async of(filter: Filter): Promise<Filter> {
+  /**
+   * Looks which indexes there are, once a minute; the first look is waited for. Not for work in a snapshot: a session that alters a table
+   * would wait for the snapshot, the look for that session, and the work for the look.
+   */
+  async refresh(): Promise<void> {
     if (performance.now() > this.#until) this.#looking ??= this.#look();
     if (this.#until === 0) await this.#looking;
+  }
+
+  /** The filter with the indexes named that the database had at the last look. */
+  of(filter: Filter): Filter {
     const known = this.#hinted.get(filter);
     if (known) return known;
     const hinted = { ...filter, ways: filter.ways.map((way) => this.#hint(way)) };

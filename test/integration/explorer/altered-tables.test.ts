@@ -1,5 +1,12 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { before, type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { chainNetwork } from '../../../src/coin/chains.ts';
+import { answerQuestion } from '../../../src/explorer/read/answer.ts';
+import { Cursors } from '../../../src/explorer/read/cursor.ts';
+import { openDatabases } from '../../../src/explorer/read/databases.ts';
+import { Reader } from '../../../src/explorer/read/reader.ts';
+import { DECODER_TIP, NEWEST_BLOCK } from '../../../src/explorer/read/tip.ts';
 import { createExplored } from '../../support/explorer-database.ts';
 import { startExplorer } from '../../support/explorer-process.ts';
 import { hadEnded, sql } from '../../support/sql.ts';
@@ -8,9 +15,16 @@ const TABLES = ['blocks', 'actions', 'balances', 'credits'];
 const LISTS = ['/api/blocks', '/api/actions', '/api/balances/A', '/api/history/A/address', '/api/credits/A'];
 const ROUNDS = 4;
 const READERS = 4;
+/** Statements that wait for a table end after so long. */
+const LIMIT_MS = 10_000;
+const BLOCKS = { method: 'blocks', parameters: {}, page: 1, limit: 1, order: 'desc', format: 'json' } as const;
+
+let explored: Awaited<ReturnType<typeof createExplored>>;
+before(async () => {
+  explored = await createExplored();
+});
 
 test('readers get their answers while tables are altered and connections are killed, as by an upgrade of the indexer', async () => {
-  const explored = await createExplored();
   const { url, output, indexer } = await startExplorer(explored, {
     EXPLORER_CACHE_MB: '0',
     EXPLORER_RATE_LIMIT_RPM: '1000000'
@@ -42,4 +56,50 @@ test('readers get their answers while tables are altered and connections are kil
   assert.deepEqual(refused, []);
   assert.ok(answered > 20, `${answered} answers`);
   assert.ok(!output().includes('circuit'), 'the database was never taken for down');
+});
+
+function openReader(t: TestContext, opening: string, connections: number): Reader {
+  const breaker = { refuses: false, tell: () => undefined };
+  const reader = new Reader({ database: explored.indexer, connections, limitMs: LIMIT_MS, breaker, opening });
+  t.after(() => reader.close());
+  return reader;
+}
+
+/** Waits until so many sessions wait for a table of the ledger. */
+async function untilWaiting(count: number): Promise<void> {
+  const waiting = `SELECT 1 FROM information_schema.processlist
+    WHERE db = '${explored.indexer.name}' AND state = 'Waiting for table metadata lock'`;
+  const deadline = performance.now() + LIMIT_MS / 2;
+  for (let found = 0; found < count; ) {
+    assert.ok(performance.now() < deadline, `${found} sessions wait`);
+    found = (await sql(explored.indexer, waiting)).length;
+  }
+}
+
+/** Runs what several sessions wait for each other in. @throws if one of them waited until its limit */
+async function inTime(work: () => Promise<unknown>): Promise<void> {
+  const began = performance.now();
+  await work();
+  assert.ok(performance.now() - began < LIMIT_MS / 2, 'nobody waits until the limit');
+}
+
+test('the first look at the indexes waits for an ALTER, and no snapshot that the ALTER waits for waits for the look', async (t) => {
+  const [indexer, decoder] = [openReader(t, NEWEST_BLOCK, 2), openReader(t, DECODER_TIP, 1)];
+  const aside = openReader(t, NEWEST_BLOCK, 1);
+  const cursors = new Cursors(new Uint8Array(32));
+  const databases = openDatabases(chainNetwork('bitcoin', 'regtest'), { indexer, decoder, aside }, cursors);
+  const [isUsed, isAltering] = [0, 1].map(() => Promise.withResolvers<void>());
+  const before = aside.read(() => {
+    isUsed!.resolve();
+    return isAltering!.promise;
+  });
+  await isUsed!.promise; // the look waits for this connection
+  const answer = answerQuestion(databases, BLOCKS);
+  await sleep(300); // a read that opens its snapshot first has it now
+  const altering = sql(explored.indexer, 'ALTER TABLE blocks ADD COLUMN looked INT NULL, ALGORITHM = COPY');
+  await untilWaiting(1);
+  await inTime(async () => {
+    isAltering!.resolve();
+    await Promise.all([before, answer, altering]);
+  });
 });

@@ -11,6 +11,7 @@ import {
 import { hasCode, PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import { OptionalTables } from './optional-tables.ts';
+import { ReadElsewhere } from './read-elsewhere.ts';
 import { Snapshots } from './snapshots.ts';
 
 /** Runs one statement, which a connection prepares once. */
@@ -48,6 +49,10 @@ const TABLE_ALTERED: readonly unknown[] = [1412, 1615];
 /** Whether a connection or its snapshot was no good any more, which a read on another one does not meet. */
 const isStale = (caught: unknown): boolean =>
   isConnectionLoss(caught) || TABLE_ALTERED.includes((caught as { errno?: number }).errno);
+
+/** Whether the work gave up by itself, so that its connection is as good as before. */
+const isOfWork = (caught: unknown): caught is PlatformError | ReadElsewhere =>
+  caught instanceof PlatformError || caught instanceof ReadElsewhere;
 
 /** MariaDB ends a statement by itself before its read is given up: that a question is heavy tells nothing of the database. */
 const READ_PATIENCE_MS = 1_000;
@@ -103,11 +108,13 @@ export class Reader {
 
   /** Each connection that is found stale is given up: one more than there are is new. */
   async #onAnyConnection<T>(work: Work<T>): Promise<T> {
-    for (let left = this.#options.connections; ; left--) {
+    const until = performance.now() + this.#options.limitMs;
+    for (let left = this.#options.connections; ; ) {
       try {
         return await this.#inSnapshot(work);
       } catch (caught) {
-        if (left === 0 || !isStale(caught)) throw caught;
+        if (caught instanceof ReadElsewhere) await caught.ended(until - performance.now());
+        else if (left-- === 0 || !isStale(caught)) throw caught;
       }
     }
   }
@@ -132,7 +139,7 @@ export class Reader {
       if ('refusal' in outcome) throw outcome.refusal;
       return outcome.value;
     } catch (caught) {
-      if (isLate || !(caught instanceof PlatformError)) connection.destroy(); // else it did its part
+      if (isLate || !isOfWork(caught)) connection.destroy(); // else it did its part
       throw caught;
     } finally {
       this.#used--;
@@ -163,7 +170,7 @@ export class Reader {
     connection: PoolConnection,
     work: Work<T>,
     onAnswer: () => void
-  ): Promise<{ readonly value: T } | { readonly refusal: PlatformError }> {
+  ): Promise<{ readonly value: T } | { readonly refusal: PlatformError | ReadElsewhere }> {
     const opened = await this.#snapshots.open(connection);
     try {
       const query: Query = async <R extends SqlRow>(sql: string, values?: readonly (string | number | null)[]) => {
@@ -173,7 +180,7 @@ export class Reader {
       };
       return { value: await work(query, opened) };
     } catch (caught) {
-      if (caught instanceof PlatformError) return { refusal: caught };
+      if (isOfWork(caught)) return { refusal: caught };
       throw caught;
     }
   }

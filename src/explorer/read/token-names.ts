@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { ReadElsewhere } from './read-elsewhere.ts';
 import type { Query } from './reader.ts';
 import { isStanding, type Tip } from './tip.ts';
 
@@ -49,23 +50,25 @@ export class TokenNames {
   #block: Tip | null = null;
   /** All names of that block are read. */
   #isWhole = false;
-  #turn: Promise<unknown> = Promise.resolve();
+  /** The read under way; it never rejects. */
+  #reading: Promise<unknown> | undefined;
   readonly #found = new LRUCache<string, Found>({
     max: MAX_CONDITIONS,
     maxSize: MAX_FOUND,
     sizeCalculation: ({ wanted }) => 1 + wanted.length
   });
 
-  /** The names of the snapshot that `query` reads. @param tip its newest block */
+  /** The names of the snapshot that `query` reads. @param tip its newest block @throws {ReadElsewhere} while other work reads names */
   async at(query: Query, tip: Tip | null): Promise<NamesAt> {
     if (tip === null) return NO_NAMES;
-    const read = this.#turn.then(() => this.#read(query, tip));
-    this.#turn = read.catch(() => undefined);
-    return await read;
-  }
-
-  async #read(query: Query, tip: Tip): Promise<NamesAt> {
-    if (!this.#isWhole || this.#block?.mark !== tip.mark) await this.#advance(query, tip);
+    if (!this.#isWhole || this.#block?.mark !== tip.mark) {
+      if (this.#reading) throw new ReadElsewhere(this.#reading);
+      const reading = this.#advance(query, tip).finally(() => {
+        this.#reading = undefined;
+      });
+      this.#reading = reading.catch(() => undefined);
+      await reading;
+    }
     return namesAt(this.#names, this.#byLower, this.#found);
   }
 

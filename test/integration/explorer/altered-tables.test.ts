@@ -6,7 +6,8 @@ import { answerQuestion } from '../../../src/explorer/read/answer.ts';
 import { Cursors } from '../../../src/explorer/read/cursor.ts';
 import { openDatabases } from '../../../src/explorer/read/databases.ts';
 import { Reader } from '../../../src/explorer/read/reader.ts';
-import { DECODER_TIP, NEWEST_BLOCK } from '../../../src/explorer/read/tip.ts';
+import { DECODER_TIP, NEWEST_BLOCK, tipIn } from '../../../src/explorer/read/tip.ts';
+import { TokenNames } from '../../../src/explorer/read/token-names.ts';
 import { createExplored } from '../../support/explorer-database.ts';
 import { startExplorer } from '../../support/explorer-process.ts';
 import { hadEnded, sql } from '../../support/sql.ts';
@@ -101,5 +102,31 @@ test('the first look at the indexes waits for an ALTER, and no snapshot that the
   await inTime(async () => {
     isAltering!.resolve();
     await Promise.all([before, answer, altering]);
+  });
+});
+
+test('a read of the names waits for an ALTER, and no snapshot that the ALTER waits for waits for the names', async (t) => {
+  const reader = openReader(t, NEWEST_BLOCK, 2);
+  const names = new TokenNames();
+  const [hasTokens, isAltering, isReading] = [0, 1, 2].map(() => Promise.withResolvers<void>());
+  const first = reader.read(async (query, opened) => {
+    await isAltering!.promise;
+    return await names.at(query, tipIn(opened));
+  });
+  const second = reader.read(async (query, opened) => {
+    await query('SELECT id FROM tokens LIMIT 1');
+    hasTokens!.resolve();
+    await isReading!.promise;
+    return await names.at(query, tipIn(opened));
+  });
+  await hasTokens!.promise;
+  const altering = sql(explored.indexer, 'ALTER TABLE tokens ADD COLUMN named INT NULL, ALGORITHM = COPY');
+  await untilWaiting(1);
+  isAltering!.resolve();
+  await untilWaiting(2);
+  await inTime(async () => {
+    isReading!.resolve();
+    const [one, other] = await Promise.all([first, second, altering]);
+    assert.ok(one.find('sold') && other.find('sold'), 'both have the token SOLD');
   });
 });

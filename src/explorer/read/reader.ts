@@ -43,8 +43,11 @@ export const READS_AT_ONCE = 6;
 
 /** MariaDB ended a statement that took too long: it does answer. */
 const STATEMENT_TIMEOUT = 1969;
-/** A table was altered after a snapshot was opened or a statement prepared: an indexer was upgraded, or a replica loads anew. */
-const TABLE_ALTERED: readonly unknown[] = [1412, 1615];
+/**
+ * A table was altered after a snapshot was opened or a statement prepared: an indexer was upgraded, or a replica loads anew. Or the read and
+ * a session that locks several tables waited for each other: MariaDB ends the read's wait.
+ */
+const TABLE_ALTERED: readonly unknown[] = [1213, 1412, 1615];
 
 /** Whether a connection or its snapshot was no good any more, which a read on another one does not meet. */
 const isStale = (caught: unknown): boolean =>

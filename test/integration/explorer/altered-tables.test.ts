@@ -130,3 +130,21 @@ test('a read of the names waits for an ALTER, and no snapshot that the ALTER wai
     assert.ok(one.find('sold') && other.find('sold'), 'both have the token SOLD');
   });
 });
+
+test('a read that waits for a session which waits for the read begins anew', async (t) => {
+  const reader = openReader(t, NEWEST_BLOCK, 1);
+  const [hasCredits, isLocking] = [0, 1].map(() => Promise.withResolvers<void>());
+  const read = reader.read(async (query) => {
+    await query('SELECT 1 AS found FROM credits LIMIT 1');
+    hasCredits!.resolve();
+    await isLocking!.promise;
+    return await query('SELECT 1 AS found FROM actions LIMIT 1');
+  });
+  await hasCredits!.promise;
+  const locking = sql(explored.indexer, 'LOCK TABLES actions WRITE, credits WRITE', 'UNLOCK TABLES');
+  await untilWaiting(1);
+  await inTime(async () => {
+    isLocking!.resolve();
+    assert.deepEqual((await Promise.all([read, locking]))[0], [{ found: 1 }]);
+  });
+});

@@ -72,6 +72,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'src/coin/',
     'src/hub/config-edits.ts',
     'src/hub/federation/journal/',
+    'src/hub/federation/rounds/',
     'type src/hub/federation/node/',
     'src/service/',
     'type src/log.ts',
@@ -101,8 +102,11 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/hub/federation/node/': [
     'type src/hub/federation/journal/',
     'src/hub/federation/gossip/',
+    'xstate',
     'src/hub/federation/transfer/',
     'src/hub/federation/consensus/',
+    'src/hub/federation/rounds/',
+    'machines/hub/',
     'type src/consensus/',
     'src/errors.ts'
   ],
@@ -110,6 +114,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'node:',
     'src/hub/federation/transfer/',
     'src/hub/federation/consensus/',
+    'src/hub/federation/rounds/',
     'src/hub/config-edits.ts',
     'src/hub/store/',
     'src/db/',
@@ -120,11 +125,14 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'ws',
     'xstate',
     'src/hub/federation/consensus/',
+    'type src/hub/federation/rounds/',
     'machines/hub/',
     'src/consensus/'
   ],
   'src/hub/federation/transfer/': ['node:', 'type src/hub/federation/consensus/', 'src/consensus/'],
   'src/hub/federation/consensus/': [],
+  // Rounds of prices: functions of what hubs signed.
+  'src/hub/federation/rounds/': ['src/hub/oracle/', 'src/coin/', 'src/consensus/', 'type machines/hub/'],
   'src/hub/config-edits.ts': ['node:', 'type src/hub/store/', 'src/config/', 'src/errors.ts'],
   'src/hub/store/': [
     'node:',

@@ -3,6 +3,7 @@ import { decoderMachine, trackerMachine } from './chain/chain-writer.ts';
 import { mempoolMachine } from './chain/mempool.ts';
 import { availabilityMachine } from './explorer/availability.ts';
 import { attestationMachine } from './hub/attestation.ts';
+import { capabilityMachine } from './hub/capability.ts';
 import { logPlaceMachine } from './hub/log-place.ts';
 import { peerMachine } from './hub/peer.ts';
 import { priceRoundMachine } from './hub/price-round.ts';
@@ -37,6 +38,7 @@ export const MACHINES: Readonly<Record<string, AnyStateMachine>> = {
   hubPush: hubPushMachine,
   availability: availabilityMachine,
   priceRound: priceRoundMachine,
+  capability: capabilityMachine,
   proposal: proposalMachine,
   attestation: attestationMachine,
   swap: swapMachine,

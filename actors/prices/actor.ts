@@ -1,4 +1,5 @@
 import { workerData } from 'node:worker_threads';
+import { foundPrices } from '../../src/hub/oracle/judge.ts';
 import { type OracleSettings, startOracle } from '../../src/hub/oracle/oracle.ts';
 import type { PricesNotices } from '../../src/hub/store/asks.ts';
 import { openHubDatabase } from '../../src/hub/store/database.ts';
@@ -36,6 +37,7 @@ try {
     inspect: host.observe('priceRound'),
     onState: (phase, outcome) => host.tell('pricing', { phase, ...outcome }),
     record: async (round) => {
+      host.tell('found', { at: Date.now(), prices: foundPrices(round, round.rules) });
       const refused = await database.push('recordRound', round);
       if (refused === null) host.tell('priced', round.now);
       else log.info({ reason: refused }, 'the prices of this round were not kept: it has some already');

@@ -4,9 +4,10 @@ import { connect } from '../../src/db/connection.ts';
 import { PlatformError } from '../../src/errors.ts';
 import { Mesh } from '../../src/hub/federation/gossip/mesh.ts';
 import { MESH_LIMITS } from '../../src/hub/federation/gossip/options.ts';
-import { rulesOf, setIdOf } from '../../src/hub/federation/gossip/signatures.ts';
-import { CONFIG_STATE, readWrite } from '../../src/hub/federation/journal/config-state.ts';
+import { roundRulesOf, rulesOf, setIdOf } from '../../src/hub/federation/gossip/signatures.ts';
 import { type Brought, openLog } from '../../src/hub/federation/journal/opening.ts';
+import { RoundJournal } from '../../src/hub/federation/journal/round-journal.ts';
+import { isWellFormed, setState } from '../../src/hub/federation/journal/set-state.ts';
 import type {
   ValidatorAsks,
   ValidatorNotices,
@@ -45,6 +46,14 @@ const host = hostActor<ValidatorAsks, Record<never, never>, ValidatorNotices>({
     submit: async ({ body }) => {
       if (!running) throw new PlatformError('HUB_HALTED', { reason: 'it is starting' });
       return { seq: await running.hub.submit(body) };
+    },
+    find: async ({ at, prices }) => {
+      running?.hub.rounds?.find(at, prices);
+      return running !== null;
+    },
+    check: async ({ checks, height }) => {
+      running?.hub.capabilities.check(checks, height);
+      return running !== null;
     }
   },
   stop: async () => await running?.stop(),
@@ -63,16 +72,18 @@ async function open(): Promise<Running> {
   const key = signingKey(settings.seed);
   const set = setIdOf(settings.set);
   const members = new Set(settings.set.keys);
+  const roundRules = roundRulesOf(settings.set);
   const connection = await connect(database);
   const { journal, brought, aside } = await openLog(connection, {
     set,
     rejoin,
-    machine: CONFIG_STATE,
+    machine: setState(roundRules),
     now: Date.now()
   });
   if (aside !== null)
     log.warn(`the log of this hub is kept in the tables consensus_..._${aside}: it takes the state of its set`);
   const refusals = new SparseLines();
+  let accused = 0;
   const { reconnectBaseMs, reconnectMaxMs, writeTimeoutMs, logKeep, version, seeds } = settings;
   const mesh: Mesh = new Mesh({
     key,
@@ -98,21 +109,29 @@ async function open(): Promise<Running> {
     key,
     set,
     journal,
+    roundJournal: new RoundJournal(connection),
+    roundRules,
+    disabled: settings.disabled,
     gossip: mesh,
     now: Date.now,
     writeTimeoutMs,
     logKeep,
-    rules: rulesOf(settings.set, key.pubkey, (body) => readWrite(body) !== null),
-    onEvidence: (first, second) =>
-      log.error({ first, second }, `hub ${first.sender} signed two messages for one place`),
+    rules: rulesOf(settings.set, key.pubkey, isWellFormed),
+    onRound: (time) => host.tell('priced', time),
+    onEvidence: (first, second) => {
+      accused += 1;
+      log.error({ first, second }, `hub ${first.sender} signed two messages for one place`);
+    },
     onHalt: (reason) => {
-      host.tell('validator', { phase: 'halted', ...hub.standing, peers: [] });
+      host.tell('validator', { phase: 'halted', ...hub.standing, peers: [], tests: [], accused, round: null });
       host.fail(reason);
     }
   });
   let told = '';
   const tellState = () => {
-    const state = { phase: hub.phase, ...hub.standing, peers: mesh.peers };
+    const round = hub.rounds?.last ?? null;
+    const { tests } = hub.capabilities;
+    const state = { phase: hub.phase, ...hub.standing, peers: mesh.peers, tests, accused, round };
     const text = JSON.stringify(state);
     if (text !== told) host.tell('validator', state);
     told = text;

@@ -8,7 +8,7 @@ import { callMethod } from '../service/rpc/call-method.ts';
 import { freePort } from './processes/free-port.ts';
 import { type DevnetHub, HOST } from './settings.ts';
 
-/** First round of prices, which no hub of a devnet makes. */
+/** Beginning of the first round of prices. */
 const EPOCH_START = 1_767_225_600_000;
 /** Hubs on one machine find each other at once. */
 const RECONNECT_MS = 200;

@@ -1,6 +1,7 @@
 import { CHAIN_NETWORKS, type ChainNetwork } from '../coin/chains.ts';
 import { NodeRpc } from '../coin/node/node-rpc.ts';
 import type { HubPlace } from '../config/variables.ts';
+import { parseAmount } from '../consensus/amount.ts';
 import type { Logger } from '../log.ts';
 import { callMethod, reasonOf } from '../service/rpc/call-method.ts';
 import { Turns } from '../service/turns/turns.ts';
@@ -18,9 +19,15 @@ export interface ChainFacts {
   confirmationsOf(chain: string, actionIndex: number, address: string): Promise<number | null>;
   /** Whether the coin node has this block at this height. @param address as above */
   hasBlock(chain: string, height: number, hash: string, address: string): Promise<boolean | null>;
+  /** Returns the stake of a key in the newest block of Bitcoin, units of the gas token, and that block's height. */
+  stakeOf(pubkey: string): Promise<{ readonly stake: string; readonly height: number | null } | null>;
+  /** Asks each indexer that the configuration names, one for each chain. */
+  indexersAnswer(): Promise<readonly { readonly chain: string; readonly isUp: boolean }[]>;
 }
 
 const PATIENCE_MS = 3_000;
+/** Name under which this hub's own questions take turns. */
+const OWN = 'this hub';
 /** Questions to indexers and nodes at once. */
 const ASKS_AT_ONCE = 8;
 /** The answer of bitcoind and its kin if no block has the height. */
@@ -66,15 +73,17 @@ export function askChains(database: HubDatabase, log: Logger): ChainFacts {
     }
   };
   const urlOf = (host: string, port: string) => `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const askIndexer = async (chain: string, method: string, params: object): Promise<unknown> => {
+    const { host, port } = (await placesOf(chain, INDEXER)) ?? {};
+    if (host === undefined || port === undefined) return null;
+    return await callMethod(`${urlOf(host, port)}/`, method, params, { signal: AbortSignal.timeout(PATIENCE_MS) });
+  };
 
   return {
     confirmationsOf: (chain, actionIndex, address) =>
       orNull(`action ${actionIndex} of ${chain}`, address, async () => {
-        const { host, port } = (await placesOf(chain, INDEXER)) ?? {};
-        if (host === undefined || port === undefined) return null;
-        const params = { action_index: actionIndex };
-        const signal = AbortSignal.timeout(PATIENCE_MS);
-        const answer = await callMethod(`${urlOf(host, port)}/`, 'getactionconfirmations', params, { signal });
+        const answer = await askIndexer(chain, 'getactionconfirmations', { action_index: actionIndex });
+        if (answer === null) return null;
         const { coin, confirmations } = Object(answer) as { readonly coin?: unknown; readonly confirmations?: unknown };
         if (coin !== chain || !Number.isSafeInteger(confirmations) || Number(confirmations) < 0)
           throw new Error(`the indexer answered ${JSON.stringify(answer).slice(0, 200)}`);
@@ -94,6 +103,25 @@ export function askChains(database: HubDatabase, log: Logger): ChainFacts {
         } finally {
           await rpc.close();
         }
-      })
+      }),
+    stakeOf: (pubkey) =>
+      orNull('the stake of this hub', OWN, async () => {
+        const answer = await askIndexer('BTC', 'getownstake', { pubkey });
+        if (answer === null) return null;
+        const { stake, block_index: height } = Object(answer) as Readonly<Record<string, unknown>>;
+        const isHeight = height === null || Number.isSafeInteger(height);
+        if (typeof stake !== 'string' || parseAmount(stake) === null || !isHeight)
+          throw new Error(`the indexer answered ${JSON.stringify(answer).slice(0, 200)}`);
+        return { stake, height: height as number | null };
+      }),
+    indexersAnswer: async () => {
+      const chains = [...new Set(CHAIN_NETWORKS.map(({ ticker }) => ticker))];
+      const asked = chains.map(async (chain) => {
+        if (!(await orNull(`the indexer of ${chain}`, OWN, () => placesOf(chain, INDEXER)))) return [];
+        const answer = await orNull(`the indexer of ${chain}`, OWN, () => askIndexer(chain, 'ping', {}));
+        return [{ chain, isUp: answer !== null }];
+      });
+      return (await Promise.all(asked)).flat();
+    }
   };
 }

@@ -17,11 +17,13 @@ import { openService } from '../service/life/open-service.ts';
 import { type ActorId, type ActorName, actorKey } from '../wire/state/actor.ts';
 import type { ActorReport } from '../wire/state/report.ts';
 import { createHubApp } from './app.ts';
+import { checkCapabilities } from './capability-checks.ts';
+import { askChains } from './chain-facts.ts';
 import type { ValidatorAsks, ValidatorNotices, ValidatorState } from './federation/node/validator-asks.ts';
 import type { OracleSettings } from './oracle/oracle.ts';
 import { remoteDatabase } from './remote-database.ts';
 import { remoteSet } from './remote-set.ts';
-import type { HubAsks, HubDatabaseState, HubNotices, PricesNotices, PricesState } from './store/asks.ts';
+import type { FoundPrices, HubAsks, HubDatabaseState, HubNotices, PricesNotices, PricesState } from './store/asks.ts';
 import { PriceStream } from './stream/price-stream.ts';
 import { openPlaces } from './telemetry/places.ts';
 import { quorumOf, validatorSettingsOf } from './validator-settings.ts';
@@ -50,6 +52,8 @@ export interface Hub {
 const HUB = { kind: 'hub', chain: 'all', network: 'all' } as const;
 const PRICES = { ...HUB, kind: 'prices' } as const;
 const VALIDATOR = { ...HUB, kind: 'validator' } as const;
+/** Time between two looks for stake and self-tests. */
+const CHECK_EVERY_MS = 60_000;
 
 /**
  * Starts a hub: a front door here, its database in an actor, an actor that finds prices where there are sources, and one for its set in
@@ -72,7 +76,10 @@ export async function startHub(
   let wasReady = false;
   let pricing: PricesState | undefined;
   const member = validatorSettingsOf(config, config.HUB_HOST, VERSION);
-  let standing: ValidatorState = { phase: 'starting', view: 0, seq: 0, peers: [] };
+  let standing: ValidatorState = { phase: 'starting', view: 0, seq: 0, peers: [], tests: [], accused: 0, round: null };
+  let checking: NodeJS.Timeout | undefined;
+  /** Looks for what this hub of a set is capable of, and tells the actor that votes. */
+  let check: () => Promise<void> = async () => undefined;
   const reportNow = (id: ActorName): ActorReport | undefined => {
     if (actorKey(id) === actorKey(HUB)) return reportOf(state);
     if (actorKey(id) === actorKey(VALIDATOR))
@@ -130,9 +137,17 @@ export async function startHub(
           pricing: (next: PricesState) => {
             pricing = next;
           },
-          priced: () => stream.changed(),
+          found: ({ at, prices }: FoundPrices) => {
+            if (member) void tell('find', { at, prices });
+          },
+          priced: () => {
+            stream.changed();
+            void check();
+          },
           validator: (next: ValidatorState) => {
+            const isNew = standing.phase === 'starting';
             standing = next;
+            if (isNew) void check();
           }
         },
         onFatal: (error) => {
@@ -144,6 +159,20 @@ export async function startHub(
         ask: (type, body, options) => supervisor.handle(HUB).ask(type, body, options),
         state: () => state
       });
+      /** Tells the actor that votes; one that is starting is told again after the next look. */
+      const tell = async <K extends 'find' | 'check'>(type: K, body: ValidatorAsks[K]['request']) => {
+        if (standing.phase !== 'starting')
+          await supervisor
+            .handle(VALIDATOR)
+            .ask(type, body)
+            .catch(() => undefined);
+      };
+      if (member) {
+        const facts = askChains(database, log);
+        const hub = { facts, pubkey: quorumOf(member).self, minimumStakes: config.HUB_CAPABILITY_CONFIG };
+        const roundIntervalMs = config.ORACLE_ROUND_INTERVAL;
+        check = async () => tell('check', await checkCapabilities({ ...hub, pricing: () => pricing, roundIntervalMs }));
+      }
       const set =
         member &&
         remoteSet({
@@ -172,7 +201,11 @@ export async function startHub(
           describe: (id) => ({ report: reportNow(id) ?? null })
         }
       });
-      return { app, supervisor, endWork: (graceMs: number) => supervisor.stopAll(graceMs) };
+      const endWork = (graceMs: number) => {
+        clearInterval(checking);
+        return supervisor.stopAll(graceMs);
+      };
+      return { app, supervisor, endWork };
     }
   });
   try {
@@ -198,6 +231,7 @@ export async function startHub(
         return { database: coordinates, settings: member, rejoin: once, logLevel: config.LOG_LEVEL };
       };
       supervisor.start({ id: VALIDATOR, kind: VALIDATOR.kind, entry: actorEntry('validator'), workerData });
+      checking = setInterval(() => void check(), CHECK_EVERY_MS);
     } else if (config.P2P_VALIDATOR_ADDR !== undefined)
       log.warn('this hub is the only one of its set: it writes directly, as a standalone one');
     if (rejoin && !member) log.warn('--rejoin changes nothing: this hub is of no set');
@@ -227,10 +261,13 @@ function oracleSettingsOf(config: HubConfig): OracleSettings {
   const { PRICE_SOURCES, ORACLE_ROUND_INTERVAL, ORACLE_MIN_SOURCES, PRICE_FETCH_TIMEOUT, COINMARKETCAP_API_KEY } =
     config;
   const { PRICE_SOURCE_COINGECKO_URL, PRICE_SOURCE_KRAKEN_URL, PRICE_SOURCE_COINMARKETCAP_URL } = config;
+  const { P2P_VALIDATOR_ADDR, ORACLE_EPOCH_START } = config;
   return {
     PRICE_SOURCES,
     ORACLE_ROUND_INTERVAL,
     ORACLE_MIN_SOURCES,
+    // Hubs of a set look for prices when a round of theirs begins.
+    ORACLE_EPOCH_START: P2P_VALIDATOR_ADDR === undefined ? undefined : ORACLE_EPOCH_START,
     PRICE_FETCH_TIMEOUT,
     COINMARKETCAP_API_KEY,
     PRICE_SOURCE_COINGECKO_URL,

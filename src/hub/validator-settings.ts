@@ -1,20 +1,52 @@
+import type { HubConfig } from '../config/services/hub.ts';
 import { type ValidatorConfig, validatorVariables } from '../config/services/hub-validator.ts';
 import { signingKey } from '../consensus/auth-signature.ts';
 import { byzantineQuorum, pbftQuorum } from '../consensus/pbft-quorum.ts';
 import type { ValidatorSettings } from './federation/node/validator-asks.ts';
+
+/** Settings that all hubs of a set have alike. */
+type SetConfig = Pick<
+  ValidatorConfig,
+  'HUB_FEDERATION' | 'ORACLE_EPOCH_START' | 'ORACLE_MIN_SUBMISSIONS' | 'ORACLE_SUBMISSION_WINDOW'
+> &
+  Pick<HubConfig, 'ORACLE_ROUND_INTERVAL'>;
+
+/** Part of a round in which prices are submitted, and the largest one. */
+const WINDOW_PERCENT = 30;
+const MOST_WINDOW_PERCENT = 60;
+
+/** Returns the set that settings name; null where they name none. */
+export function hubSetOf(config: SetConfig): ValidatorSettings['set'] | null {
+  const { HUB_FEDERATION: federation, ORACLE_EPOCH_START: epochStartMs, ORACLE_ROUND_INTERVAL: intervalMs } = config;
+  if (!federation || epochStartMs === undefined) return null;
+  const keys = federation.members.map(({ pubkey }) => pubkey).toSorted();
+  const faulty = Math.floor((keys.length - 1) / 3);
+  const rounds = {
+    epochStartMs,
+    intervalMs,
+    windowMs: config.ORACLE_SUBMISSION_WINDOW ?? Math.floor((intervalMs * WINDOW_PERCENT) / 100),
+    minSubmissions: config.ORACLE_MIN_SUBMISSIONS ?? 2 * faulty + 1
+  };
+  return { keys, quorum: federation.quorum, rounds };
+}
 
 /**
  * Returns what the actor of validator mode is told; null for a standalone hub, and for the only hub of its set: that one writes directly.
  *
  * @param host  address to listen on
  */
-export function validatorSettingsOf(config: ValidatorConfig, host: string, version: string): ValidatorSettings | null {
+export function validatorSettingsOf(
+  config: ValidatorConfig & SetConfig,
+  host: string,
+  version: string
+): ValidatorSettings | null {
   const { P2P_VALIDATOR_ADDR: addr, HUB_FEDERATION: federation, SIGNING_PRIVKEY_HEX: seed } = config;
-  if (addr === undefined || seed === undefined || !federation || federation.members.length < 2) return null;
+  const set = hubSetOf(config);
+  if (addr === undefined || seed === undefined || !set || !federation || federation.members.length < 2) return null;
   const { pubkey } = signingKey(seed);
   const others = federation.members.filter((member) => member.pubkey !== pubkey).map((member) => member.addr);
   return {
-    set: { keys: federation.members.map((member) => member.pubkey).toSorted(), quorum: federation.quorum },
+    set,
     seed,
     host,
     port: config.P2P_PORT,
@@ -22,6 +54,7 @@ export function validatorSettingsOf(config: ValidatorConfig, host: string, versi
     version,
     seeds: [...new Set([...others, ...(config.SEED_NODES ?? [])])],
     denied: config.P2P_DENY_PUBKEYS ?? [],
+    disabled: config.DISABLED_CAPABILITIES ?? [],
     reconnectBaseMs: config.P2P_RECONNECT_BASE,
     reconnectMaxMs: config.P2P_RECONNECT_MAX,
     writeTimeoutMs: config.CONSENSUS_WRITE_TIMEOUT,
@@ -44,13 +77,24 @@ export function quorumOf({ set, seed }: Pick<ValidatorSettings, 'set' | 'seed'>)
 }
 
 /** Finds faults of validator mode, one sentence each. */
-export function findValidatorFaults(config: ValidatorConfig): readonly string[] {
+export function findValidatorFaults(
+  config: ValidatorConfig & Pick<HubConfig, 'ORACLE_ROUND_INTERVAL'>
+): readonly string[] {
   const { P2P_VALIDATOR_ADDR, SIGNING_PRIVKEY_HEX: seed, HUB_FEDERATION: federation, SEED_NODES } = config;
   if (P2P_VALIDATOR_ADDR === undefined) return [];
   const needed = (['SIGNING_PRIVKEY_HEX', 'ORACLE_EPOCH_START'] as const).filter((name) => config[name] === undefined);
   const pubkey = seed === undefined ? undefined : signingKey(seed).pubkey;
   const isMember = federation?.members.some((member) => member.pubkey === pubkey);
+  const { ORACLE_MIN_SUBMISSIONS: least = 1, ORACLE_SUBMISSION_WINDOW: windowMs = 0, ORACLE_ROUND_INTERVAL } = config;
   return [
+    ...(federation && least > federation.members.length
+      ? [`ORACLE_MIN_SUBMISSIONS=${least} is more than the members of HUB_FEDERATION: no round would have a price`]
+      : []),
+    ...(100 * windowMs > MOST_WINDOW_PERCENT * ORACLE_ROUND_INTERVAL
+      ? [
+          `ORACLE_SUBMISSION_WINDOW=${windowMs} leaves too little of ORACLE_ROUND_INTERVAL for a decision: at most ${MOST_WINDOW_PERCENT} %`
+        ]
+      : []),
     ...needed.map((name) => `P2P_VALIDATOR_ADDR turns validator mode on, which needs ${name}`),
     ...(SEED_NODES?.length && !federation
       ? ['SEED_NODES names other hubs: HUB_FEDERATION must name the set, with their keys']
@@ -73,9 +117,6 @@ export function findValidatorWarnings(config: ValidatorConfig): readonly string[
   const { members = [], quorum = 'specified' } = config.HUB_FEDERATION ?? {};
   const isUnsafe = quorum === 'specified' && pbftQuorum(members.length) < byzantineQuorum(members.length);
   return [
-    ...(['ORACLE_MIN_SUBMISSIONS', 'DISABLED_CAPABILITIES'] as const)
-      .filter(isSet)
-      .map((name) => `${name} is set and not used: hubs of a set do not agree on prices yet`),
     ...(isUnsafe
       ? [
           `one lying hub of ${members.length} can make two decisions of one under the quorum of the specification: set "quorum" in HUB_FEDERATION to "byzantine", the same at all hubs`

@@ -27,6 +27,7 @@ interface Member {
 type Answer = any;
 
 const API_KEY = 'key-of-all';
+const EPOCH_START = '1767225600000';
 const members: Member[] = [];
 let file: string;
 
@@ -43,7 +44,7 @@ function start(member: Member, ...options: readonly string[]): void {
     P2P_RECONNECT_BASE: '200',
     P2P_RECONNECT_MAX: '1000',
     SIGNING_PRIVKEY_HEX: seed,
-    ORACLE_EPOCH_START: '1767225600000',
+    ORACLE_EPOCH_START: EPOCH_START,
     HUB_FEDERATION: file
   };
   member.process = startServiceProcess('hub', variables, options);
@@ -222,7 +223,8 @@ test('the command line shows a set, and checks the logs of two hubs without them
   await agreed(members);
   const paths = members.slice(0, 2).map((_, at) => join(temporaryDirectory('federation'), `${at}.log`));
   for (const [at, path] of paths.entries()) {
-    const variables = { ...databaseEnv('HUB', members[at]!.database), HUB_FEDERATION: file };
+    const set = { HUB_FEDERATION: file, ORACLE_EPOCH_START: EPOCH_START };
+    const variables = { ...databaseEnv('HUB', members[at]!.database), ...set };
     const { code, stderr } = await runCommandLine(['federation', 'export', path], variables);
     assert.equal(code, 0, stderr);
   }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import type { SigningKey } from '../../src/consensus/auth-signature.ts';
 import type { Mesh } from '../../src/hub/federation/gossip/mesh.ts';
-import { type HubSet, rulesOf, setIdOf } from '../../src/hub/federation/gossip/signatures.ts';
-import { readWrite } from '../../src/hub/federation/journal/config-state.ts';
+import { type HubSet, roundRulesOf, rulesOf, setIdOf } from '../../src/hub/federation/gossip/signatures.ts';
+import { RoundJournal } from '../../src/hub/federation/journal/round-journal.ts';
+import { isWellFormed } from '../../src/hub/federation/journal/set-state.ts';
 import { ValidatorHub } from '../../src/hub/federation/node/validator-hub.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { PATIENCE_MS } from '../support/patience.ts';
@@ -28,6 +29,8 @@ interface NodeOptions {
   readonly onEvidence?: () => void;
   /** Epoch milliseconds. */
   readonly now?: () => number;
+  /** Default: one without rounds of prices. */
+  readonly set?: HubSet;
   /** Default: the log is kept whole. */
   readonly logKeep?: number;
 }
@@ -40,29 +43,35 @@ export async function startNode(
   {
     onEvidence = () => assert.fail('no hub here signs two things'),
     now = Date.now,
+    set = SET,
     logKeep = Number.MAX_SAFE_INTEGER
   }: NodeOptions = {}
 ): Promise<Node> {
-  const store = await openJournal(database);
+  const roundRules = roundRulesOf(set);
+  const store = await openJournal(database, roundRules);
   const halts: unknown[] = [];
   let hub: ValidatorHub | null = null;
   const { mesh } = await startHub(key, {
     seeds,
-    set: setIdOf(SET),
-    members: () => new Set(SET.keys),
+    set: setIdOf(set),
+    members: () => new Set(set.keys),
     limits: { heartbeatMs: 2_000 },
     standing: () => hub?.standing ?? { view: 0, seq: 0 },
     onMessage: (envelope) => hub?.receive(envelope)
   });
   hub = new ValidatorHub({
     key,
-    set: setIdOf(SET),
+    set: setIdOf(set),
     journal: store.journal,
+    roundJournal: new RoundJournal(store.connection),
+    roundRules,
+    onRound: () => undefined,
+    disabled: [],
     gossip: mesh,
     now,
     writeTimeoutMs: PATIENCE_MS,
     logKeep,
-    rules: rulesOf(SET, key.pubkey, (body) => readWrite(body) !== null),
+    rules: rulesOf(set, key.pubkey, isWellFormed),
     onEvidence,
     onHalt: (reason) => halts.push(reason)
   });

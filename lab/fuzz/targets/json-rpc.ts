@@ -72,7 +72,8 @@ const open = async () => {
     PLATFORM_PROFILE: DEFAULT_PROFILE,
     HUB_CAPABILITY_CONFIG: {}
   };
-  const facts = { confirmationsOf: async () => null, hasBlock: async () => null };
+  const silent = async () => null;
+  const facts = { confirmationsOf: silent, hasBlock: silent, stakeOf: silent, indexersAnswer: async () => [] };
   const methods = hubMethods(database, settings, { onChange: () => undefined, set: null, clockOffMs: () => 0 }, facts);
   return { app: openRpc({ methods, requestsPerMinute: 1e9 }, { keys: { readers: [KEY] } }), written };
 };

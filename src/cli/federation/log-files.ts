@@ -10,11 +10,14 @@ import { loadSettings } from '../../discovery/settings.ts';
 import { PlatformError } from '../../errors.ts';
 import { exportLog } from '../../hub/federation/audit/export.ts';
 import { type Audit, auditLog, firstDifference } from '../../hub/federation/audit/verify.ts';
-import { CONFIG_STATE } from '../../hub/federation/journal/config-state.ts';
 import { Journal } from '../../hub/federation/journal/journal.ts';
+import { setState } from '../../hub/federation/journal/set-state.ts';
+import { hubSetOf } from '../../hub/validator-settings.ts';
 import type { Environment } from '../command.ts';
 
-const { HUB_DB_HOST, HUB_DB_PORT, HUB_DB_NAME, HUB_DB_USER, HUB_DB_PASS, HUB_DB_CA } = hubVariables;
+const { HUB_DB_HOST, HUB_DB_PORT, HUB_DB_NAME, HUB_DB_USER, HUB_DB_PASS, HUB_DB_CA, ORACLE_ROUND_INTERVAL } =
+  hubVariables;
+const { HUB_FEDERATION, ORACLE_EPOCH_START, ORACLE_MIN_SUBMISSIONS, ORACLE_SUBMISSION_WINDOW } = validatorVariables;
 
 /** Variables of an export: the hub's database, and its set. */
 export const exportVariables = {
@@ -24,7 +27,11 @@ export const exportVariables = {
   HUB_DB_USER,
   HUB_DB_PASS,
   HUB_DB_CA,
-  HUB_FEDERATION: validatorVariables.HUB_FEDERATION
+  HUB_FEDERATION,
+  ORACLE_EPOCH_START,
+  ORACLE_ROUND_INTERVAL,
+  ORACLE_SUBMISSION_WINDOW,
+  ORACLE_MIN_SUBMISSIONS
 };
 
 /**
@@ -34,13 +41,14 @@ export const exportVariables = {
  */
 export async function exportToFile(path: string, env: Environment): Promise<void> {
   const { values } = await loadSettings({ name: 'federation', variables: exportVariables }, env);
-  const { HUB_FEDERATION: federation } = values;
-  if (!federation)
-    throw new PlatformError('COMMAND_INVALID', { reason: 'export needs HUB_FEDERATION, the file of the set' });
-  const set = { keys: federation.members.map(({ pubkey }) => pubkey).toSorted(), quorum: federation.quorum };
+  const set = hubSetOf(values);
+  if (!set)
+    throw new PlatformError('COMMAND_INVALID', {
+      reason: 'export needs HUB_FEDERATION, the file of the set, and ORACLE_EPOCH_START'
+    });
   const connection = await connect(databaseOf(values, 'HUB'));
   try {
-    const lines = Readable.from(exportLog(new Journal(connection, CONFIG_STATE), set)).map((line) => `${line}\n`);
+    const lines = Readable.from(exportLog(new Journal(connection, setState(null)), set)).map((line) => `${line}\n`);
     await pipeline(lines, createWriteStream(path, { flags: 'wx', mode: 0o600 }));
   } catch (caught) {
     throw PlatformError.from(caught, 'STATE_UNUSABLE', { path });

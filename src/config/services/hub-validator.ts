@@ -1,3 +1,4 @@
+import { CAPABILITIES } from '../../coin/capabilities.ts';
 import { isSigningKey } from '../../coin/signing-key.ts';
 import { readJsonFile } from '../json-file.ts';
 import { integer, list, parsed, port, type Values } from '../variables.ts';
@@ -58,6 +59,12 @@ function readKey(entry: string): string {
   return entry.toLowerCase();
 }
 
+function readCapabilityName(entry: string): string {
+  if (!CAPABILITIES.some((name) => name === entry))
+    throw new Error(`must list some of ${CAPABILITIES.join(', ')}, not "${entry}"`);
+  return entry;
+}
+
 /** Settings that validator mode alone reads. */
 export const validatorVariables = {
   P2P_VALIDATOR_ADDR: parsed(readAddress, {
@@ -104,16 +111,22 @@ export const validatorVariables = {
     doc: 'batches of the log that stay below the last checkpoint; a hub that is further behind fetches the state there'
   }),
   ORACLE_EPOCH_START: integer({
-    doc: 'first round of prices, in ms since 1970; needed in validator mode, where no round of the set is made yet',
+    doc: 'beginning of the first round of prices, in ms since 1970, the same at all hubs of a set; needed in validator mode',
     example: '1767225600000'
   }),
   ORACLE_MIN_SUBMISSIONS: integer({
     min: 1,
-    doc: 'least number of validators for the prices of a round; checked, and not used yet',
+    doc: 'least number of hubs whose prices a price of the set rests on, the same at all of them; unset: one more than twice those that may lie',
     example: '3'
   }),
-  DISABLED_CAPABILITIES: list((entry) => entry, {
-    doc: 'capabilities that are off; checked, and not used yet',
+  ORACLE_SUBMISSION_WINDOW: integer({
+    min: 100,
+    max: 86_400_000,
+    doc: 'ms from the beginning of a round in which hubs of a set submit prices, the same at all of them; unset: three tenths of ORACLE_ROUND_INTERVAL',
+    example: '180000'
+  }),
+  DISABLED_CAPABILITIES: list(readCapabilityName, {
+    doc: 'capabilities that this hub does not serve: price, cross_chain, oracle_publish, attestation',
     example: 'price'
   })
 } as const;

@@ -166,9 +166,11 @@ const OF_PRICES = [
 export function findHubWarnings(config: HubConfig): readonly string[] {
   const named = config.PRICE_SOURCES ?? [];
   const isSet = (name: keyof HubConfig) => config[name] !== hubVariables[name].fallback;
+  /** A hub of a set without sources has rounds all the same. */
+  const isOfSet = (name: string) => name === 'ORACLE_ROUND_INTERVAL' && config.P2P_VALIDATOR_ADDR !== undefined;
   const ofSources = { COINMARKETCAP_API_KEY: 'coinmarketcap', ...SOURCE_URLS } as const;
   return [
-    ...OF_PRICES.filter((name) => named.length === 0 && isSet(name)).map(
+    ...OF_PRICES.filter((name) => named.length === 0 && isSet(name) && !isOfSet(name)).map(
       (name) => `${name} is set and not used: PRICE_SOURCES names no source, so this hub finds no prices`
     ),
     ...Object.entries(ofSources)

@@ -11,6 +11,7 @@ import { federationMethods } from './federation.ts';
 import { feeMethods } from './fees.ts';
 import { governanceMethods } from './governance.ts';
 import { inactiveMethods } from './inactive.ts';
+import { priceRoundMethods } from './price-rounds.ts';
 import { type PriceSettings, priceMethods } from './prices.ts';
 import { pushRules } from './pushes.ts';
 import { reorgMethods } from './reorgs.ts';
@@ -77,7 +78,12 @@ export function hubMethods(
     ...reorgMethods(database, facts),
     ...governanceMethods(database, { votingPeriodMs: settings.GOV_VOTING_PERIOD, settings })
   });
-  return set === null ? methods : { ...refuseNotOrdered(methods), ...federationMethods(database, set) };
+  if (set === null) return methods;
+  return {
+    ...refuseNotOrdered(methods),
+    ...federationMethods(database, set),
+    ...priceRoundMethods(database, set.keys.length)
+  };
 }
 
 /** Returns methods that write nothing which the other hubs of a set would not have. */

@@ -2,7 +2,16 @@ import Type from 'typebox';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import type { HubSetMember } from '../remote-set.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { CountSchema, DATABASE_ERRORS, DEFAULT_LIMIT, LimitSchema, OneOf, PubkeySchema, TimeSchema } from './common.ts';
+import {
+  CountSchema,
+  DATABASE_ERRORS,
+  DEFAULT_LIMIT,
+  LimitSchema,
+  Nullable,
+  OneOf,
+  PubkeySchema,
+  TimeSchema
+} from './common.ts';
 import { PhaseSchema } from './state.ts';
 
 const SignedSchema = Type.Object({
@@ -28,13 +37,23 @@ export function federationMethods(database: HubDatabase, set: HubSetMember): Rea
         safe: Type.Boolean({ description: 'whether two decisions of one need more liars than the set is made for' }),
         members: Type.Array(
           Type.Object({ pubkey: PubkeySchema, connected: Type.Boolean({ description: 'true for the hub itself' }) })
+        ),
+        tests: Type.Array(
+          Type.Object({
+            pubkey: PubkeySchema,
+            capability: Type.String(),
+            ok: Type.Boolean(),
+            reason: Nullable(Type.String())
+          }),
+          { description: 'outcomes of the last self-tests, as each hub told its own' }
         )
       }),
       write: false,
       run: () => {
-        const { phase, view, seq, peers } = set.state();
+        const { phase, view, seq, peers, tests } = set.state();
         const members = keys.map((pubkey) => ({ pubkey, connected: pubkey === self || peers.includes(pubkey) }));
-        return { self, phase, view, leader: keys[view % keys.length]!, seq, quorum, votes, safe: isSafe, members };
+        const leader = keys[view % keys.length]!;
+        return { self, phase, view, leader, seq, quorum, votes, safe: isSafe, members, tests: [...tests] };
       }
     }),
     getevidence: rpcMethod({

@@ -88,6 +88,18 @@ export function timelyPrices(
   return { byPair, now, faults };
 }
 
+/** Returns the median of each pair that enough sources tell, as a hub tells them to others: not bound to its own last prices. */
+export function foundPrices(
+  { byPair }: Pick<TimelyPrices, 'byPair'>,
+  { minSources }: Pick<RoundRules, 'minSources'>
+): readonly (readonly [pair: string, price: string])[] {
+  return PAIRS.flatMap((pair) => {
+    const said = (byPair.get(pair) ?? []).map(({ price }) => price);
+    const median = said.length >= minSources ? medianPrice(said) : null;
+    return median === null ? [] : [[pair, formatPrice(median)] as const];
+  });
+}
+
 /** The pair whose sources differ most from their median, and by how many percent. */
 export function widestOf(byPair: TimelyPrices['byPair']): { readonly pair: string; readonly percent: number } {
   let widest = { pair: '', percent: 0 };

@@ -18,6 +18,7 @@ export type OracleSettings = Pick<
   | 'COINMARKETCAP_API_KEY'
   | 'ORACLE_ROUND_INTERVAL'
   | 'ORACLE_MIN_SOURCES'
+  | 'ORACLE_EPOCH_START'
   | 'PRICE_FETCH_TIMEOUT'
 >;
 
@@ -117,7 +118,9 @@ export function startOracle({
       }
     }
   });
-  const untilDueMs = () => intervalMs - (Date.now() % intervalMs) + Math.random() * Math.min(JITTER_MS, intervalMs);
+  const { ORACLE_EPOCH_START: epochStart = 0 } = settings;
+  const sinceDueMs = () => (((Date.now() - epochStart) % intervalMs) + intervalMs) % intervalMs;
+  const untilDueMs = () => intervalMs - sinceDueMs() + Math.random() * Math.min(JITTER_MS, intervalMs);
   const rounds = createActor(machine, { input: { untilDueMs }, inspect });
   rounds.subscribe(({ value }) => onState(String(value), outcome));
   rounds.start();

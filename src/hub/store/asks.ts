@@ -34,5 +34,13 @@ export interface PricesState extends RoundOutcome {
   readonly phase: string;
 }
 
-/** Notices of the actor that finds prices: its state, and the time in epoch milliseconds of each round that is durable. */
-export type PricesNotices = { pricing: PricesState; priced: number };
+/** Prices that were found. */
+export interface FoundPrices {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** Pairs in their order, each with a decimal of 8 places. */
+  readonly prices: readonly (readonly [pair: string, price: string])[];
+}
+
+/** Notices of the actor that finds prices: its state, each round's prices, and the time in epoch milliseconds of each that is durable. */
+export type PricesNotices = { pricing: PricesState; found: FoundPrices; priced: number };

@@ -14,6 +14,7 @@ import {
 import { selectEvidence } from './evidence.ts';
 import { insertProposal, insertVote, selectProposal, selectProposals, selectVotes } from './governance.ts';
 import { insertPing, pageOfInstallations, prunePings } from './pings.ts';
+import { selectDecidedRounds, selectSlashEvidence } from './prices/decided-rounds.ts';
 import { selectFeePrices } from './prices/fee-prices.ts';
 import { insertOraclePrice, latestOracleIds, oraclePricesOf } from './prices/oracle-prices.ts';
 import { changesAfter, hasMoreAfter, highestMarks } from './prices/price-changes.ts';
@@ -52,6 +53,8 @@ export const STATEMENTS = {
   selectSwap,
   selectSwaps,
   selectEvidence,
+  selectDecidedRounds,
+  selectSlashEvidence,
   selectFeePrices,
   insertProposal,
   insertVote,

@@ -7,7 +7,8 @@ import { loadConfig } from '../../../src/config/load.ts';
 import { decoderVariables } from '../../../src/config/services/decoder.ts';
 import { hubVariables } from '../../../src/config/services/hub.ts';
 import { signingKey } from '../../../src/consensus/auth-signature.ts';
-import { findValidatorFaults, findValidatorWarnings } from '../../../src/hub/validator-settings.ts';
+import { setIdOf } from '../../../src/hub/federation/gossip/signatures.ts';
+import { findValidatorFaults, findValidatorWarnings, hubSetOf } from '../../../src/hub/validator-settings.ts';
 import { temporaryDirectory } from '../../support/sync/sync-process.ts';
 
 const DATABASE = {
@@ -64,6 +65,7 @@ test('CONFIG_INVALID: what only validator mode uses is checked all the same, and
     SEED_NODES: 'a:1,b',
     ORACLE_EPOCH_START: 'soon',
     ORACLE_MIN_SUBMISSIONS: '0',
+    DISABLED_CAPABILITIES: 'price,prices',
     P2P_RECONNECT_BASE: '-1',
     P2P_RECONNECT_MAX: '1e5'
   };
@@ -143,6 +145,24 @@ test('CONFIG_INVALID: validator mode needs its key, the first round, and a set t
   assert.match(faults(VALIDATOR, MEMBERS.slice(1)), new RegExp(`no member with the key ${MEMBERS[0]!.pubkey}`));
   const { values } = loadConfig(hubVariables, { env: { ...VALIDATOR, SEED_NODES: 'h1:1' } });
   assert.match(findValidatorFaults(values).join(), /HUB_FEDERATION must name the set/);
+});
+
+test('hubs of other times of rounds are of another set', () => {
+  const of = (env: Record<string, string> = {}, members = 4) =>
+    hubSetOf(load({ members: MEMBERS.slice(0, members) }, { ...VALIDATOR, ...env }))!;
+  const rounds = { epochStartMs: 1, intervalMs: 600_000, windowMs: 180_000, minSubmissions: 3 };
+  assert.deepEqual(of().rounds, rounds);
+  assert.equal(of({}, 3).rounds!.minSubmissions, 1);
+  const changed = { ORACLE_EPOCH_START: '2', ORACLE_ROUND_INTERVAL: '500000', ORACLE_MIN_SUBMISSIONS: '2' };
+  const others = Object.entries({ ...changed, ORACLE_SUBMISSION_WINDOW: '170000' }).map(([name, value]) =>
+    setIdOf(of({ [name]: value }))
+  );
+  assert.equal(new Set([setIdOf(of()), ...others]).size, 5);
+  const faults = (env: Record<string, string>) =>
+    findValidatorFaults(load({ members: MEMBERS }, { ...VALIDATOR, ...env })).join();
+  assert.match(faults({ ORACLE_MIN_SUBMISSIONS: '6' }), /ORACLE_MIN_SUBMISSIONS=6 is more than the members/);
+  assert.match(faults({ ORACLE_SUBMISSION_WINDOW: '360001' }), /ORACLE_SUBMISSION_WINDOW=360001 leaves too little/);
+  assert.equal(faults({ ORACLE_MIN_SUBMISSIONS: '5', ORACLE_SUBMISSION_WINDOW: '360000' }), '');
 });
 
 test('a set that one lying hub can split is warned about, and none that it cannot', () => {

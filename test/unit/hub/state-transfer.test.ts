@@ -167,7 +167,7 @@ async function offered(seq: number, stable: Stable, text = offerAt(100).text, is
       written = written.then(work);
     },
     position: () => ({ seq, isApplying }),
-    onReplaced: (taken) => done.push(`replaced ${taken.seq}`)
+    onReplaced: async (taken) => void done.push(`replaced ${taken.seq}`)
   });
   fetching.offer('b', stable, text);
   for (let turn = 0; turn < 3; turn++) await written;

@@ -2,8 +2,8 @@ import { isCommitted, isStable } from '../consensus/certificates.ts';
 import type { Committed } from '../consensus/messages.ts';
 import { isCommittedBatch, isStableCheckpoint } from '../consensus/reading.ts';
 import type { Rules } from '../consensus/rules.ts';
-import { rulesOf, setIdOf } from '../gossip/signatures.ts';
-import { readWrite } from '../journal/config-state.ts';
+import { type HubSet, rulesOf, setIdOf } from '../gossip/signatures.ts';
+import { isWellFormed } from '../journal/set-state.ts';
 import { hashOf, readManifest } from '../transfer/manifest.ts';
 import { FORM } from './export.ts';
 
@@ -49,7 +49,7 @@ export async function auditLog(lines: AsyncIterable<string>): Promise<Audit> {
       if (!head) fault = `it is no export of a hub's log: its first line does not have the form ${FORM}`;
       else {
         set = setIdOf(head);
-        const rules = rulesOf(head, head.keys[0]!, (body) => readWrite(body) !== null);
+        const rules = rulesOf(head, head.keys[0]!, isWellFormed);
         reading = { rules, digests: new Map(), next: new Map(), last: null, checkpoint: null, chunks: [] };
       }
     }
@@ -76,10 +76,14 @@ function parse(line: string): Readonly<Record<string, unknown>> {
   }
 }
 
-function readHead({ form, keys, quorum }: Readonly<Record<string, unknown>>) {
+function readHead({ form, keys, quorum, rounds }: Readonly<Record<string, unknown>>): HubSet | null {
   const isList = Array.isArray(keys) && keys.length > 0 && keys.every((key) => /^[0-9a-f]{64}$/.test(String(key)));
   if (form !== FORM || !isList || (quorum !== 'specified' && quorum !== 'byzantine')) return null;
-  return { keys: keys as string[], quorum } as const;
+  if (rounds === undefined) return { keys: keys as string[], quorum };
+  const { epochStartMs, intervalMs, windowMs, minSubmissions } = Object(rounds) as Readonly<Record<string, unknown>>;
+  const times = { epochStartMs, intervalMs, windowMs, minSubmissions };
+  if (!Object.values(times).every(Number.isSafeInteger)) return null;
+  return { keys: keys as string[], quorum, rounds: times as NonNullable<HubSet['rounds']> };
 }
 
 function checkLine(reading: Reading, line: Readonly<Record<string, unknown>>): string | null {

@@ -48,7 +48,10 @@ const isPrePrepare = objectOf<PrePrepare>({
   digest: isDigest,
   batch: isBatch
 });
-const isVote = objectOf<Vote>({ kind: only('prepare', 'commit'), view: isCount, seq: isCount, digest: isDigest });
+const isVote = either<Vote>(
+  objectOf<Vote>({ kind: only('prepare', 'commit'), view: isCount, seq: isCount, digest: isDigest }),
+  objectOf<Vote>({ kind: only('commit'), view: isCount, seq: isCount, digest: isDigest, statement: isSignature })
+);
 const isCheckpoint = objectOf<Checkpoint>({
   kind: only('checkpoint'),
   seq: isCount,
@@ -90,7 +93,7 @@ function signed<M extends Message>(isMessage: Is<M>): Is<Signed<M>> {
 }
 
 /** Returns a check for objects of exactly these fields: what is signed has no field that somebody added. */
-function objectOf<T>(fields: { readonly [Name in keyof T]: Is<T[Name]> }): Is<T> {
+function objectOf<T>(fields: { readonly [Name in keyof T]: Is<NonNullable<T[Name]>> }): Is<T> {
   const checks = Object.entries(fields) as [string, Is<unknown>][];
   return (value): value is T => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;

@@ -5,6 +5,7 @@ import { isSigned } from '../../../consensus/ed25519.ts';
 import { byzantineQuorum, pbftQuorum } from '../../../consensus/pbft-quorum.ts';
 import type { Batch, Message, Operation, Signed } from '../consensus/messages.ts';
 import type { Rules } from '../consensus/rules.ts';
+import type { RoundRules, Seen, Submission } from '../rounds/statements.ts';
 
 /** Facts that all hubs of a set agree on before they begin. */
 export interface HubSet {
@@ -12,11 +13,18 @@ export interface HubSet {
   readonly keys: readonly string[];
   /** Votes that decide: as the specification says, or so many that two quorums share an honest hub. */
   readonly quorum: 'specified' | 'byzantine';
+  /** Times of rounds of prices; absent: the set makes none. */
+  readonly rounds?: RoundTimes;
 }
 
-/** Returns the id of a set, 64 hex digits: sets that differ in a key or in the quorum have different ones. */
-export function setIdOf({ keys, quorum }: HubSet): string {
-  return sha256(canonicalJson({ keys: keys.toSorted(), quorum }));
+type RoundTimes = Pick<RoundRules, 'epochStartMs' | 'intervalMs' | 'windowMs' | 'minSubmissions'>;
+
+/** Hex digits of a submission's name: a round of 64 hubs fits into one operation. */
+const NAME_DIGITS = 40;
+
+/** Returns the id of a set, 64 hex digits: sets that differ in a key, the quorum or the times of rounds have different ones. */
+export function setIdOf({ keys, quorum, rounds }: HubSet): string {
+  return sha256(canonicalJson({ keys: keys.toSorted(), quorum, ...(rounds && { rounds }) }));
 }
 
 /** Returns a message with its signature, which counts in this set alone. */
@@ -28,6 +36,52 @@ export function signMessage<M extends Message>(set: string, message: M, { pubkey
 export function signOperation(set: string, number: number, body: string, { pubkey, secret }: SigningKey): Operation {
   const unsigned = { submitter: pubkey, number, body };
   return { ...unsigned, sig: sign(null, textOf('operation', set, unsigned), secret).toString('hex') };
+}
+
+/** Returns prices for a round with their hub's signature, which counts in this set alone. */
+export function signSubmission(
+  set: string,
+  prices: Omit<Submission, 'submitter' | 'sig'>,
+  key: SigningKey
+): Submission {
+  const unsigned = { ...prices, submitter: key.pubkey };
+  return { ...unsigned, sig: sign(null, textOf('submission', set, unsigned), key.secret).toString('hex') };
+}
+
+/** Returns a list of submissions with its hub's signature, which counts in this set alone. */
+export function signSeen(set: string, list: Omit<Seen, 'hub' | 'sig'>, key: SigningKey): Seen {
+  const unsigned = { ...list, hub: key.pubkey };
+  return { ...unsigned, sig: sign(null, textOf('seen', set, unsigned), key.secret).toString('hex') };
+}
+
+/** Returns the signature of what is not for this set alone. @param statement  bytes as their readers know them */
+export function signStatement(statement: Uint8Array, { secret }: SigningKey): string {
+  return sign(null, statement, secret).toString('hex');
+}
+
+/** Returns whether a hub signed what is not for its set alone. */
+export function isStatement(statement: Uint8Array, pubkey: string, sig: string): boolean {
+  return isSigned(statement, pubkey, sig);
+}
+
+/** Returns the rules of a set's rounds of prices; null where it makes none. */
+export function roundRulesOf(set: HubSet): RoundRules | null {
+  if (!set.rounds) return null;
+  const id = setIdOf(set);
+  const { keys, quorum, faulty } = countsOf(set);
+  return {
+    ...set.rounds,
+    keys,
+    quorum,
+    faulty,
+    hashOf: remembered((submission: Submission) => sha256(canonicalJson(submission)).slice(0, NAME_DIGITS)),
+    isSigned: remembered((statement: Submission | Seen) => {
+      const { sig, ...unsigned } = statement;
+      return 'hub' in unsigned
+        ? isSigned(textOf('seen', id, unsigned), unsigned.hub, sig)
+        : isSigned(textOf('submission', id, unsigned), unsigned.submitter, sig);
+    })
+  };
 }
 
 /** Returns the digest of a batch: SHA-256 over its canonical JSON, 64 hex digits. */
@@ -43,13 +97,9 @@ export function digestOf(batch: Batch): string {
  */
 export function rulesOf(set: HubSet, self: string, isWellFormed: (body: string) => boolean): Rules {
   const id = setIdOf(set);
-  const keys = set.keys.toSorted();
-  const quorum = set.quorum === 'specified' ? pbftQuorum(keys.length) : byzantineQuorum(keys.length);
   return {
     self,
-    keys,
-    quorum,
-    faulty: Math.floor((keys.length - 1) / 3),
+    ...countsOf(set),
     isSigned: remembered(({ sender, message, sig }: Signed<Message>) =>
       isSigned(textOf('message', id, message), sender, sig)
     ),
@@ -61,8 +111,17 @@ export function rulesOf(set: HubSet, self: string, isWellFormed: (body: string) 
   };
 }
 
+/** Returns the keys of a set in order, the votes that decide, and the hubs that may lie. */
+function countsOf({ keys, quorum }: HubSet): Pick<Rules, 'keys' | 'quorum' | 'faulty'> {
+  return {
+    keys: keys.toSorted(),
+    quorum: quorum === 'specified' ? pbftQuorum(keys.length) : byzantineQuorum(keys.length),
+    faulty: Math.floor((keys.length - 1) / 3)
+  };
+}
+
 /** Returns the signed bytes: kind and set stand first, so no signature counts for another kind or set. */
-function textOf(kind: 'message' | 'operation', set: string, value: unknown): Uint8Array {
+function textOf(kind: 'message' | 'operation' | 'submission' | 'seen', set: string, value: unknown): Uint8Array {
   return Buffer.from(`platform-hub ${kind}\n${set}\n${canonicalJson(value)}`);
 }
 

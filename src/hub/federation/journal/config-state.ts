@@ -91,6 +91,6 @@ export const CONFIG_STATE: StateMachine = {
 };
 
 /** Returns epoch seconds as MariaDB reads them: connections have the time zone UTC. */
-function stampOf(seconds: number): string {
+export function stampOf(seconds: number): string {
   return new Date(seconds * 1_000).toISOString().slice(0, 19).replace('T', ' ');
 }

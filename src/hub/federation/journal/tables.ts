@@ -45,6 +45,30 @@ const TABLES: Readonly<Record<string, string>> = {
   consensus_chunks: `
     hash CHAR(64) NOT NULL PRIMARY KEY,
     body LONGTEXT NOT NULL`,
+  // Rounds of prices that the set decided, each with who took part, and the facts after it.
+  consensus_rounds: `
+    round BIGINT UNSIGNED NOT NULL PRIMARY KEY,
+    decided LONGTEXT NOT NULL,
+    \`after\` LONGTEXT NOT NULL`,
+  // Signatures of the prices of a round for those who are not of the set; each hub keeps those that it has seen.
+  consensus_statements: `
+    round BIGINT UNSIGNED NOT NULL,
+    pubkey CHAR(64) NOT NULL,
+    sig CHAR(128) NOT NULL,
+    PRIMARY KEY (round, pubkey)`,
+  // Prices, lists and statements that this hub has signed: one of each kind for a round, whatever it would sign after a restart.
+  consensus_own: `
+    round BIGINT UNSIGNED NOT NULL,
+    kind VARCHAR(16) NOT NULL,
+    stored LONGTEXT NOT NULL,
+    PRIMARY KEY (round, kind)`,
+  // Hubs that missed rounds, told prices far from the others', or signed two submissions.
+  slash_evidence: `
+    round BIGINT UNSIGNED NOT NULL,
+    pubkey CHAR(64) NOT NULL,
+    reason VARCHAR(16) NOT NULL,
+    detail LONGTEXT NOT NULL,
+    PRIMARY KEY (round, pubkey, reason)`,
   // Entries that this hub had before those of its set replaced them; nothing reads or removes them.
   configs_before_set: `
     kept_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
@@ -58,6 +82,8 @@ const TABLES: Readonly<Record<string, string>> = {
 
 /** Tables that a hub begins anew when it takes the state of its set. Parts of states stay: they are found by their hashes. */
 const OF_THE_LOG = ['log', 'numbers', 'pending', 'checkpoints', 'manifests', 'halt'];
+/** Tables of what it has signed, which binds it in the same set alone. */
+const OF_THE_SET = ['votes', 'own', 'statements'];
 
 /** Makes the tables of a hub's log where they are missing. */
 export async function createJournalTables(connection: Connection): Promise<void> {
@@ -76,7 +102,7 @@ export async function createJournalTables(connection: Connection): Promise<void>
  */
 export async function keepAside(connection: Connection, isSameSet: boolean, now: number): Promise<string> {
   const end = new Date(now).toISOString().slice(0, 19).replaceAll(/[-T:]/g, '');
-  const tables = (isSameSet ? OF_THE_LOG : [...OF_THE_LOG, 'votes']).map((name) => `consensus_${name}`);
+  const tables = (isSameSet ? OF_THE_LOG : [...OF_THE_LOG, ...OF_THE_SET]).map((name) => `consensus_${name}`);
   for (const table of tables) await connection.query(`CREATE TABLE IF NOT EXISTS ${table}_${end} LIKE ${table}`);
   await connection.query('START TRANSACTION');
   for (const table of tables) {

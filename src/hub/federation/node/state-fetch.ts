@@ -17,7 +17,7 @@ interface StateFetchOptions {
   /** Returns the last place that is applied, and whether a batch is on its way into the database. */
   readonly position: () => { readonly seq: number; readonly isApplying: boolean };
   /** Takes the state that replaced the tables. */
-  readonly onReplaced: (stable: Stable, applied: Applied) => void;
+  readonly onReplaced: (stable: Stable, applied: Applied) => Promise<void>;
 }
 
 /** Fetches the state of a checkpoint that other hubs have, and replaces the tables by it. */
@@ -57,6 +57,6 @@ export class StateFetch {
     const { journal, position, onReplaced } = this.#options;
     const { seq, isApplying } = position();
     if (isApplying || seq >= offer.stable.seq || (await journal.missingChunks(offer.manifest)).length > 0) return;
-    onReplaced(offer.stable, await journal.replaceState(offer));
+    await onReplaced(offer.stable, await journal.replaceState(offer));
   }
 }

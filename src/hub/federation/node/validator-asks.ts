@@ -1,5 +1,7 @@
 import type { HubPhase } from '../consensus/phase.ts';
 import type { HubSet } from '../gossip/signatures.ts';
+import type { Submission } from '../rounds/statements.ts';
+import type { CapabilityCheck, ToldTest } from './capabilities.ts';
 
 /** All that the actor of a hub in validator mode is told at its start, but its database. */
 export interface ValidatorSettings {
@@ -18,6 +20,8 @@ export interface ValidatorSettings {
   readonly reconnectBaseMs: number;
   readonly reconnectMaxMs: number;
   readonly writeTimeoutMs: number;
+  /** Capabilities that it does not serve. */
+  readonly disabled: readonly string[];
   /** Batches below a stable checkpoint that stay in the log. */
   readonly logKeep: number;
 }
@@ -30,13 +34,23 @@ export interface ValidatorState {
   readonly seq: number;
   /** Keys of the hubs that are connected. */
   readonly peers: readonly string[];
+  /** Outcomes of the hubs' last self-tests, as they told them. */
+  readonly tests: readonly ToldTest[];
+  /** Pairs of messages for one place that a hub of the set signed, since this one started. */
+  readonly accused: number;
+  /** Hubs whose prices count in the last round, and those that told none; null: there was none. */
+  readonly round: { readonly counted: number; readonly missed: number } | null;
 }
 
 /** Requests to the actor. */
 export type ValidatorAsks = {
   /** Writes entries of the configuration by the log. */
   submit: { request: { readonly body: string }; reply: { readonly seq: number } };
+  /** Takes the prices that this hub found; false: it is starting. @property at  epoch milliseconds */
+  find: { request: { readonly at: number; readonly prices: Submission['prices'] }; reply: boolean };
+  /** Takes what was found about its capabilities; false: it is starting. @property height  block of Bitcoin at which its stake was counted */
+  check: { request: { readonly checks: readonly CapabilityCheck[]; readonly height: number | null }; reply: boolean };
 };
 
-/** Notices of the actor: each change of its state, looked for twice a second. */
-export type ValidatorNotices = { validator: ValidatorState };
+/** Notices of the actor: each change of its state, looked for twice a second, and the time of each round of prices that is decided. */
+export type ValidatorNotices = { validator: ValidatorState; priced: number };

@@ -9,6 +9,11 @@ import { step } from '../consensus/step.ts';
 import type { Envelope } from '../gossip/envelope.ts';
 import { signMessage, signOperation } from '../gossip/signatures.ts';
 import type { Journal } from '../journal/journal.ts';
+import type { RoundJournal } from '../journal/round-journal.ts';
+import { readCapability } from '../rounds/operations.ts';
+import type { RoundRules } from '../rounds/statements.ts';
+import { Capabilities } from './capabilities.ts';
+import { PriceRounds } from './price-rounds.ts';
 import { StateFetch } from './state-fetch.ts';
 import { MOST_BYTES, packed, readHeard } from './wire.ts';
 
@@ -27,6 +32,13 @@ interface ValidatorOptions {
   readonly set: string;
   readonly rules: Rules;
   readonly journal: Journal;
+  readonly roundJournal: RoundJournal;
+  /** Rounds of prices; null: the set makes none. */
+  readonly roundRules: RoundRules | null;
+  /** Called when a round was decided, with its time in epoch milliseconds. */
+  readonly onRound: (time: number) => void;
+  /** Capabilities that this hub does not serve. */
+  readonly disabled: readonly string[];
   readonly gossip: Gossip;
   /** Epoch milliseconds. */
   readonly now: () => number;
@@ -83,19 +95,30 @@ export class ValidatorHub {
   readonly #answering = new Set<string>();
 
   readonly #fetching: StateFetch;
+  readonly capabilities: Capabilities;
+  /** Part in the rounds of prices; null: the set makes none. */
+  readonly rounds: PriceRounds | null;
 
   constructor(options: ValidatorOptions) {
-    const { journal, rules, gossip, set } = options;
+    const { journal, rules, gossip, set, key, disabled, roundRules, roundJournal, onRound: onDecided } = options;
     this.#options = options;
+    const write = (work: () => Promise<void>) => this.#write(work);
+    const submit = (body: string) => this.submit(body);
+    const publish = (type: string, data: Readonly<Record<string, unknown>>) => gossip.publish(type, data);
+    this.capabilities = new Capabilities({ self: key.pubkey, set, disabled, submit, publish });
+    this.rounds =
+      roundRules &&
+      new PriceRounds({ rules: roundRules, journal: roundJournal, key, set, gossip, write, submit, onDecided });
     this.#fetching = new StateFetch({
       journal,
       rules,
       ask: (to, hash) => gossip.sendTo(to, 'STATE_CHUNK_REQUEST', { set, hash }),
-      write: (work) => this.#write(work),
+      write,
       position: () => ({ seq: this.standing.seq, isApplying: this.#state?.applying !== null }),
-      onReplaced: (stable, applied) => {
+      onReplaced: async (stable, applied) => {
         this.#take({ type: 'state.replaced', stable, applied });
         this.#leaveBehind();
+        await this.#loadFacts();
       }
     });
   }
@@ -125,6 +148,7 @@ export class ValidatorHub {
     const restored = await journal.load(now());
     this.#state = restore(restored);
     this.#stableSeq = restored.stable.seq;
+    await this.#loadFacts();
     const own = restored.pending.map(({ number }) => number + 1);
     this.#numbers = Math.max(restored.applied.next.get(key.pubkey) ?? 0, ...own);
     this.#ticking = setInterval(() => this.#tick(), TICK_MS);
@@ -178,6 +202,7 @@ export class ValidatorHub {
   /** Takes a genuine message of another hub of the set. */
   receive(envelope: Envelope): void {
     const { rules, set, journal, gossip } = this.#options;
+    if (this.capabilities.receive(envelope) || this.rounds?.receive(envelope)) return;
     const heard = readHeard(envelope, set);
     const from = envelope.sender;
     switch (heard?.kind) {
@@ -186,6 +211,7 @@ export class ValidatorHub {
           // Its sender has checked it, or lies: the rest is not worth the work.
           if (!rules.isSigned(signed)) return;
           this.#take({ type: 'message.received', signed });
+          this.rounds?.noteCommit(signed);
         }
         return;
       case 'operations':
@@ -240,6 +266,8 @@ export class ValidatorHub {
           if (seq !== this.standing.seq + 1) return; // a state has replaced what it follows
           const { state, refused } = await journal.apply(effect.committed, rules.digestOf(effect.batch));
           this.#take({ type: 'batch.applied', seq, state });
+          if (operations.some(({ body }) => readCapability(body) !== null)) await this.#readCapabilities();
+          await this.rounds?.noteApplied(effect.committed);
           for (const [place, operation] of operations.entries())
             this.#answerCaller(operation, seq, refused.get(place) ?? null);
         });
@@ -276,13 +304,32 @@ export class ValidatorHub {
   /** Signs, keeps and sends all votes that wait: one write, one envelope. */
   async #vote(): Promise<void> {
     const { journal, key, set, gossip } = this.#options;
-    const votes: StoredVote[] = this.#unsigned
-      .splice(0)
-      .map(({ message, prepared }) => ({ signed: signMessage(set, message, key), prepared }));
+    const votes: StoredVote[] = [];
+    for (const { message, prepared } of this.#unsigned.splice(0))
+      votes.push({ signed: signMessage(set, await this.#withStatement(message, prepared), key), prepared });
     await journal.keepVotes(votes);
     const messages = votes.map(({ signed }) => signed);
     for (const some of packed(messages)) gossip.publish('CONSENSUS_MESSAGES', { set, messages: some });
     for (const signed of messages) this.#take({ type: 'vote.stored', signed });
+  }
+
+  /** Reads what the log says of rounds and capabilities. */
+  async #loadFacts(): Promise<void> {
+    await this.rounds?.load();
+    await this.#readCapabilities();
+  }
+
+  async #readCapabilities(): Promise<void> {
+    const known = await this.#options.roundJournal.capabilities();
+    this.capabilities.note(known);
+    this.rounds?.noteCapabilities(known);
+  }
+
+  /** Returns a commit with the signature of what its batch tells others than the set; every other message as it is. */
+  async #withStatement(message: Message, prepared: StoredVote['prepared']): Promise<Message> {
+    if (message.kind !== 'commit' || !prepared || !this.rounds) return message;
+    const statement = await this.rounds.statementFor(prepared.proposal.message.batch, this.standing.seq);
+    return statement === undefined ? message : { ...message, statement };
   }
 
   /** Hands out the log, or the state of a checkpoint where the log is pruned or that is far ahead. */
@@ -351,6 +398,7 @@ export class ValidatorHub {
     this.#lonelySince = gossip.peers.length >= this.#needed ? null : (this.#lonelySince ?? now());
     if (!this.#state) return;
     this.#take({ type: 'clock.ticked', now: Math.max(this.#state.now, now()) });
+    this.rounds?.tick(this.#state.now);
     this.#fetching.take({
       type: 'clock.ticked',
       now: this.#state.now,

@@ -1,0 +1,142 @@
+import { type Connection, rows } from '../../../db/connection.ts';
+import { insertSignedRound } from '../../store/prices/prices.ts';
+import type { Operation } from '../consensus/messages.ts';
+import { type DecidedRound, decideRound, NO_ROUNDS, type RoundsBefore } from '../rounds/decide.ts';
+import { readRound } from '../rounds/operations.ts';
+import type { GatheredRound, RoundRules } from '../rounds/statements.ts';
+import type { StateMachine } from './state-machine.ts';
+
+/** Rounds that are kept, with who took part in them. */
+const KEPT_ROUNDS = 100;
+/** Rounds in a row after which a hub that misses one more is told as evidence. */
+const MOST_MISSED = 10;
+/** Rows of evidence that are kept. */
+const KEPT_EVIDENCE = 1_000;
+
+/** Tables that rounds write, each with its columns; the first ones are its key. */
+const TABLES = {
+  consensus_rounds: { columns: ['round', 'decided', 'after'], keys: 1 },
+  slash_evidence: { columns: ['round', 'pubkey', 'reason', 'detail'], keys: 3 }
+} as const;
+type Table = keyof typeof TABLES;
+
+/** Facts that a round is decided by. */
+export interface RoundFacts {
+  readonly before: RoundsBefore;
+  /** Hubs that qualify for prices. */
+  readonly qualified: readonly string[];
+}
+
+/** Reads the facts that the next round is decided by. */
+export async function readRoundFacts(connection: Connection): Promise<RoundFacts> {
+  const [last] = await rows(connection, 'SELECT `after` FROM consensus_rounds ORDER BY round DESC LIMIT 1');
+  const qualified = await rows(
+    connection,
+    "SELECT signing_pubkey FROM validator_capabilities WHERE capability = 'price' AND qualified ORDER BY signing_pubkey"
+  );
+  return {
+    before: last ? (JSON.parse(String(last['after'])) as RoundsBefore) : NO_ROUNDS,
+    qualified: qualified.map((row) => String(row['signing_pubkey']))
+  };
+}
+
+/**
+ * Rounds of prices: each is decided anew from what its hubs signed, so the leader and the proposer write no price of their own.
+ *
+ * @param rules  null: the set makes no rounds
+ */
+export function roundState(rules: RoundRules | null): StateMachine {
+  return {
+    async apply(connection: Connection, { body }: Operation, time: number): Promise<string | null> {
+      const gathered = readRound(body);
+      if (!gathered) return 'it has no round';
+      if (!rules) return 'this set makes no rounds';
+      const { before, qualified } = await readRoundFacts(connection);
+      const found = decideRound(rules, before, qualified, gathered, time);
+      if (typeof found === 'string') return found;
+      const { decided, after } = found;
+      await insert(connection, 'consensus_rounds', [[decided.round, JSON.stringify(decided), JSON.stringify(after)]]);
+      await insert(connection, 'slash_evidence', evidenceOf(decided, after, gathered));
+      await prune(connection);
+      await insertPrices(connection, decided);
+      return null;
+    },
+
+    async dump(connection: Connection): Promise<readonly string[]> {
+      const lines: string[] = [];
+      for (const [table, { columns, keys }] of Object.entries(TABLES)) {
+        const names = columns.map((column) => `\`${column}\``);
+        const found = await rows(connection, `SELECT ${names} FROM ${table} ORDER BY ${names.slice(0, keys)}`);
+        lines.push(...found.map((row) => JSON.stringify([table, ...columns.map((column) => row[column])])));
+      }
+      return lines;
+    },
+
+    async replace(connection: Connection, dumped: readonly string[]): Promise<void> {
+      const all = dumped.map((line) => JSON.parse(line) as [Table, ...unknown[]]);
+      for (const table of Object.keys(TABLES) as Table[]) {
+        await connection.query(`DELETE FROM ${table}`);
+        await insert(
+          connection,
+          table,
+          all.filter(([of]) => of === table).map(([, ...row]) => row)
+        );
+      }
+      for (const [table, , decided] of all)
+        if (table === 'consensus_rounds') await insertPrices(connection, JSON.parse(String(decided)) as DecidedRound);
+    }
+  };
+}
+
+async function insert(connection: Connection, table: Table, values: readonly (readonly unknown[])[]): Promise<void> {
+  if (values.length === 0) return;
+  const names = TABLES[table].columns.map((column) => `\`${column}\``);
+  await connection.query(`INSERT INTO ${table} (${names}) VALUES ?`, [values]);
+}
+
+/** Returns the rows of evidence that a round gives: keys, reasons, and what shows them. */
+function evidenceOf(decided: DecidedRound, { missed }: RoundsBefore, { submissions }: GatheredRound): unknown[][] {
+  const { round, far, split, pairs } = decided;
+  const of = (key: string) => submissions.filter(({ submitter }) => submitter === key);
+  const rowOf = (key: string, reason: string, detail: unknown) => [round, key, reason, JSON.stringify(detail)];
+  return [
+    ...far.map((key) => rowOf(key, 'deviation', { submissions: of(key), pairs })),
+    ...split.map((key) => rowOf(key, 'equivocation', { submissions: of(key) })),
+    ...Object.entries(missed)
+      .filter(([, count]) => count === MOST_MISSED + 1)
+      .map(([key, count]) => rowOf(key, 'missed', { rounds: count }))
+  ];
+}
+
+/** Removes old rounds and evidence: what all hubs have alike is read whole at each checkpoint. */
+async function prune(connection: Connection): Promise<void> {
+  const [oldest] = await rows(connection, 'SELECT round FROM consensus_rounds ORDER BY round DESC LIMIT 1 OFFSET ?', [
+    KEPT_ROUNDS - 1
+  ]);
+  if (oldest) await connection.query('DELETE FROM consensus_rounds WHERE round < ?', [oldest['round']]);
+  const [counted] = await rows(connection, 'SELECT COUNT(*) AS kept FROM slash_evidence');
+  const surplus = Number(counted?.['kept'] ?? 0) - KEPT_EVIDENCE;
+  if (surplus > 0)
+    await connection.query('DELETE FROM slash_evidence ORDER BY round, pubkey, reason LIMIT ?', [surplus]);
+}
+
+/** Writes the prices where readers of prices find them; those that an indexer found on a chain stay. */
+async function insertPrices(connection: Connection, { round, timestamp, height, pairs, counted }: DecidedRound) {
+  await insertSignedRound(
+    connection,
+    {
+      round_number: round,
+      block_timestamp: timestamp,
+      reference_block: height,
+      validator_count: counted.length,
+      consensus_proof: null,
+      source_chain: null,
+      source_action_index: null,
+      push_generation: 0,
+      pairs: pairs.map(({ pair, price }) =>
+        price === null ? { pair, price: '0', status: 'skipped' } : { pair, price }
+      )
+    },
+    true
+  );
+}

@@ -1,0 +1,239 @@
+import type { SigningKey } from '../../../consensus/auth-signature.ts';
+import type { Batch, Committed, Message, Signed } from '../consensus/messages.ts';
+import type { Envelope } from '../gossip/envelope.ts';
+import { isStatement, signSeen, signStatement, signSubmission } from '../gossip/signatures.ts';
+import type { KnownCapability, RoundJournal } from '../journal/round-journal.ts';
+import { type DecidedRound, decideRound } from '../rounds/decide.ts';
+import {
+  type GatheringEffect,
+  type GatheringEvent,
+  type GatheringState,
+  NOTHING_GATHERED,
+  stepGathering
+} from '../rounds/gathering.ts';
+import { readCapability, readRound, roundBodyOf } from '../rounds/operations.ts';
+import { isSeen, isSubmission } from '../rounds/reading.ts';
+import { statementOf } from '../rounds/statement-text.ts';
+import type { RoundRules, Submission } from '../rounds/statements.ts';
+
+/** Ways of a hub that takes part in rounds of prices. */
+interface PriceRoundsOptions {
+  readonly key: SigningKey;
+  /** Id of the set, 64 hex digits. */
+  readonly set: string;
+  readonly rules: RoundRules;
+  readonly journal: RoundJournal;
+  readonly gossip: {
+    publish(type: string, data: Readonly<Record<string, unknown>>): void;
+    sendTo(to: string, type: string, data: Readonly<Record<string, unknown>>): void;
+  };
+  /** Adds to what is written to the database, one after the other. */
+  readonly write: (work: () => Promise<void>) => void;
+  /** Has an operation decided. */
+  readonly submit: (body: string) => Promise<unknown>;
+  /** Called when a round was decided, with its time in epoch milliseconds. */
+  readonly onDecided: (time: number) => void;
+}
+
+/** The last round of the set, and who signed its prices. */
+interface LastRound {
+  readonly round: number;
+  readonly statement: Uint8Array;
+  /** Place of the log that has it; 0 where that is not known. */
+  readonly seq: number;
+  readonly signers: Set<string>;
+}
+
+/** Time after which a hub tells its signature again while others' are missing. */
+const TELL_MS = 15_000;
+
+/**
+ * A hub's part in the rounds of prices of its set. What it signs is stored before it is sent, one thing of a kind for each round: a hub
+ * that was killed never signs two submissions, lists or prices.
+ */
+export class PriceRounds {
+  readonly #options: PriceRoundsOptions;
+  #state: GatheringState = NOTHING_GATHERED;
+  #last: LastRound | null = null;
+  #toldAt = 0;
+  /** Number of hubs whose prices count in the last round, and of those that told none; null: there was none. */
+  last: { readonly counted: number; readonly missed: number } | null = null;
+
+  constructor(options: PriceRoundsOptions) {
+    this.#options = options;
+  }
+
+  /** Reads where the log is: at the start, and when a state has replaced the tables. */
+  async load(): Promise<void> {
+    const last = await this.#options.journal.last();
+    await this.#takeLast(last, 0);
+  }
+
+  /** Takes who qualifies for prices, and whether this hub is one of them. */
+  noteCapabilities(known: readonly KnownCapability[]): void {
+    const { key } = this.#options;
+    const priced = known.filter(({ name, phase }) => name === 'price' && (phase === 'qualified' || phase === 'ready'));
+    const isReady = priced.some(({ pubkey, phase }) => pubkey === key.pubkey && phase === 'ready');
+    this.#take({ type: 'capability.changed', isOn: priced.length > 0, isReady });
+  }
+
+  /** Takes the prices that this hub found. @param at  epoch milliseconds */
+  find(at: number, prices: Submission['prices']): void {
+    this.#options.write(async () => {
+      this.#take({ type: 'prices.found', at, height: await this.#options.journal.height(), prices });
+    });
+  }
+
+  tick(now: number): void {
+    this.#take({ type: 'clock.ticked', now });
+    const { rules } = this.#options;
+    if (!this.#last || this.#last.signers.size === rules.keys.length || now < this.#toldAt + TELL_MS) return;
+    this.#toldAt = now;
+    const { round, statement } = this.#last;
+    this.#options.write(() => this.#tellStatement(round, statement));
+  }
+
+  /** Takes a genuine message of another hub of the set. @returns whether it is about rounds */
+  receive({ type, sender, data }: Envelope): boolean {
+    const { set, write } = this.#options;
+    if (data['set'] !== set) return false;
+    const { submission, seen, round, hash, sig } = data;
+    switch (type) {
+      case 'ORACLE_PRICE_SUBMIT':
+        if (isSubmission(submission)) this.#take({ type: 'submission.received', submission });
+        return true;
+      case 'ORACLE_SEEN':
+        if (isSeen(seen)) this.#take({ type: 'list.received', seen });
+        return true;
+      case 'ORACLE_ASK':
+        if (typeof round === 'number' && typeof hash === 'string')
+          this.#take({ type: 'submission.asked', from: sender, round, hash });
+        return true;
+      case 'ORACLE_STATEMENT':
+        if (round === this.#last?.round && typeof sig === 'string')
+          write(() => this.#keepStatements(new Map([[sender, sig]])));
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /**
+   * Returns this hub's signature of the prices that a batch will have decided, to be sent with its commit. Undefined where it has none, or
+   * where that is not sure: batches before it are not applied. Then it is sent when the batch is.
+   *
+   * @param applied  last place of the log that is applied here
+   */
+  async statementFor({ seq, operations, time }: Batch, applied: number): Promise<string | undefined> {
+    const { rules, journal } = this.#options;
+    const at = operations.findIndex(({ body }) => readRound(body) !== null);
+    const gathered = operations[at] && readRound(operations[at].body);
+    if (!gathered || seq !== applied + 1) return undefined;
+    if (operations.slice(0, at).some(({ body }) => readCapability(body) !== null)) return undefined;
+    const { before, qualified } = await journal.facts();
+    const found = decideRound(rules, before, qualified, gathered, time);
+    const statement = typeof found === 'string' ? null : statementOf(found.decided);
+    return statement ? await this.#sign(gathered.round, statement) : undefined;
+  }
+
+  /** Takes a batch that is in the database. */
+  async noteApplied({ batch, votes }: Committed): Promise<void> {
+    const { journal, onDecided } = this.#options;
+    if (!batch.operations.some(({ body }) => readRound(body) !== null)) return;
+    const last = await journal.last();
+    if (!last || last.round <= this.#state.decided) return; // all hubs refused it
+    await this.#takeLast(last, batch.seq);
+    onDecided(batch.time);
+    if (!this.#last) return;
+    const signed = votes.flatMap(({ sender, message: { statement } }) =>
+      statement === undefined ? [] : [[sender, statement] as const]
+    );
+    await this.#keepStatements(new Map(signed));
+    await this.#tellStatement(this.#last.round, this.#last.statement);
+  }
+
+  /** Takes a commit, which may have the signature of the last round's prices. */
+  noteCommit({ sender, message }: Signed<Message>): void {
+    const statement = message.kind === 'commit' ? message.statement : undefined;
+    if (statement === undefined || !('seq' in message) || message.seq !== this.#last?.seq) return;
+    this.#options.write(() => this.#keepStatements(new Map([[sender, statement]])));
+  }
+
+  async #takeLast(last: DecidedRound | null, seq: number): Promise<void> {
+    if (!last) return;
+    this.last = { counted: last.counted.length, missed: last.qualified.length - last.counted.length };
+    const statement = statementOf(last);
+    const signers = new Set(await this.#options.journal.signers(last.round));
+    this.#last = statement && { round: last.round, statement, seq, signers };
+    this.#take({ type: 'round.decided', round: last.round });
+  }
+
+  /** Signs the prices of a round. @returns undefined: this hub has signed others for it, and signs no second ones */
+  async #sign(round: number, statement: Uint8Array): Promise<string | undefined> {
+    const { key, journal } = this.#options;
+    const sig = signStatement(statement, key);
+    return (await journal.keepOwn(round, 'statement', sig)) === sig ? sig : undefined;
+  }
+
+  async #tellStatement(round: number, statement: Uint8Array): Promise<void> {
+    const { set, gossip, key } = this.#options;
+    const sig = await this.#sign(round, statement);
+    if (sig === undefined) return;
+    await this.#keepStatements(new Map([[key.pubkey, sig]]));
+    gossip.publish('ORACLE_STATEMENT', { set, round, sig });
+  }
+
+  /** Keeps genuine signatures of the last round's prices. @param signed  by key */
+  async #keepStatements(signed: ReadonlyMap<string, string>): Promise<void> {
+    const { rules, journal } = this.#options;
+    const last = this.#last;
+    if (!last) return;
+    const isNew = ([pubkey, sig]: readonly [string, string]) =>
+      rules.keys.includes(pubkey) && !last.signers.has(pubkey) && isStatement(last.statement, pubkey, sig);
+    const good = new Map([...signed].filter(isNew));
+    await journal.keepStatements(last.round, good);
+    for (const pubkey of good.keys()) last.signers.add(pubkey);
+  }
+
+  #take(event: GatheringEvent): void {
+    const { key, rules } = this.#options;
+    const { state, effects } = stepGathering(this.#state, event, { self: key.pubkey, rules });
+    this.#state = state;
+    for (const effect of effects) this.#carryOut(effect);
+  }
+
+  #carryOut(effect: GatheringEffect): void {
+    const { key, set, gossip, journal, write, submit } = this.#options;
+    switch (effect.type) {
+      case 'submit':
+        write(async () => {
+          const own = signSubmission(set, effect.submission, key);
+          const submission = await journal.keepOwn(own.round, 'submission', own);
+          gossip.publish('ORACLE_PRICE_SUBMIT', { set, submission });
+          this.#take({ type: 'submission.received', submission });
+        });
+        return;
+      case 'list':
+        write(async () => {
+          const own = signSeen(set, effect.list, key);
+          const seen = await journal.keepOwn(own.round, 'list', own);
+          gossip.publish('ORACLE_SEEN', { set, seen });
+          this.#take({ type: 'list.received', seen });
+        });
+        return;
+      case 'ask':
+        gossip.sendTo(effect.to, 'ORACLE_ASK', { set, round: effect.round, hash: effect.hash });
+        return;
+      case 'send':
+        gossip.sendTo(effect.to, 'ORACLE_PRICE_SUBMIT', { set, submission: effect.submission });
+        return;
+      case 'tellAgain':
+        for (const submission of effect.submissions) gossip.publish('ORACLE_PRICE_SUBMIT', { set, submission });
+        for (const seen of effect.lists) gossip.publish('ORACLE_SEEN', { set, seen });
+        return;
+      case 'propose':
+        // Another hub may have been faster, or the set has no quorum: the next one proposes it.
+        submit(roundBodyOf(effect.gathered)).catch(() => undefined);
+    }
+  }
+}

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { signersOf } from '../../../src/consensus/price-round.ts';
+import { rows } from '../../../src/db/connection.ts';
+import type { Committed } from '../../../src/hub/federation/consensus/messages.ts';
+import { type HubSet, roundRulesOf } from '../../../src/hub/federation/gossip/signatures.ts';
+import { RoundJournal } from '../../../src/hub/federation/journal/round-journal.ts';
+import { priceRoundMethods } from '../../../src/hub/methods/price-rounds.ts';
+import type { HubDatabase } from '../../../src/hub/store/database.ts';
+import { runStatement, type StatementName } from '../../../src/hub/store/statements.ts';
+import { openJournal } from '../../federation/database.ts';
+import { until } from '../../federation/mesh-hub.ts';
+import { MEMBERS, type Node, SET, startNode } from '../../federation/node.ts';
+import { eventually } from '../../support/sync/sync-process.ts';
+
+const INTERVAL_MS = 3_000;
+const rounds = { epochStartMs: 1_767_225_600_000, intervalMs: INTERVAL_MS, windowMs: 1_500, minSubmissions: 3 };
+const PRICED: HubSet = { ...SET, rounds };
+
+const roundsOf = ({ store }: Node) => rows(store.connection, 'SELECT * FROM consensus_rounds ORDER BY round');
+const capabilitiesOf = ({ store }: Node) =>
+  rows(
+    store.connection,
+    'SELECT signing_pubkey, capability, qualified, self_test_ok, enabled, self_test_msg FROM validator_capabilities ORDER BY signing_pubkey, capability'
+  );
+
+/** Tells a hub what was found about its capability for prices. */
+function check({ hub }: Node, hasStake: boolean, reason: string | null = null): void {
+  hub.capabilities.check([{ name: 'price', hasStake, passes: reason === null, reason }], 800_000);
+}
+
+test('four hubs, one without the stake, agree on the prices of rounds and sign them; who misses a round is named', async () => {
+  const options = { set: PRICED };
+  const nodes: Node[] = [await startNode(MEMBERS[0]!, [], undefined, options)];
+  for (const key of MEMBERS.slice(1)) nodes.push(await startNode(key, [nodes[0]!.mesh.addr], undefined, options));
+  const [poor, ...able] = nodes.toReversed() as [Node, ...Node[]];
+  const finding = setInterval(() => {
+    for (const [at, { hub }] of nodes.entries()) hub.rounds!.find(Date.now(), [['BTC/USD', `${60_000 + at}.00000000`]]);
+  }, 100);
+  try {
+    await until('each sees three', () => nodes.every(({ mesh }) => mesh.peers.length === 3));
+    for (const { store } of nodes)
+      await store.connection.query(
+        "INSERT INTO chain_tips (coin, network, block_height, block_time, trusted) VALUES ('bitcoin', 'mainnet', 800000, 1, 1)"
+      );
+    check(poor, false);
+    for (const node of able) check(node, true);
+    await eventually('three have the capability, at each hub', async () => {
+      const found = await Promise.all(nodes.map(capabilitiesOf));
+      return found.every(
+        (all) => all.filter((row) => row['qualified'] === 1 && row['self_test_ok'] === 1).length === 3
+      );
+    });
+    const lastOf = async (node: Node) => (await new RoundJournal(node.store.connection).last())!;
+    await eventually('a round has a price of three', async () => {
+      const last = await lastOf(nodes[0]!);
+      return last?.counted.length === 3 && last.pairs[0]!.price !== null;
+    });
+    const { counted, qualified } = await lastOf(nodes[0]!);
+    assert.ok(!qualified.includes(poor.key.pubkey) && !counted.includes(poor.key.pubkey));
+
+    // More than two thirds of the hubs sign the prices, each in its commit, or when it has applied the round.
+    const database = {
+      read: (name: StatementName, ...given: readonly unknown[]) =>
+        runStatement(nodes[1]!.store.connection, name, given as never)
+    };
+    const { getpricerounds, getslashevidence } = priceRoundMethods(database as unknown as HubDatabase, nodes.length);
+    type Round = {
+      readonly round: number;
+      readonly timestamp: number;
+      readonly btc_block_height: number;
+      readonly pairs: readonly { readonly pair: string; readonly price: string | null }[];
+      readonly signatures: readonly { readonly pubkey: string; readonly sig: string }[];
+      readonly publishable: boolean;
+      readonly action: string | null;
+    };
+    let signed: Round | undefined;
+    await eventually('a round can be published', async () => {
+      const all = (await getpricerounds!.run({}, {} as never)) as readonly Round[];
+      signed = all.find(({ publishable }) => publishable);
+      return signed !== undefined;
+    });
+    const { pairs, signatures, action, ...more } = signed!;
+    const priced = pairs.flatMap(({ pair, price }) => (price === null ? [] : [{ pair, price }]));
+    const signers = signersOf({ ...more, pairs: priced }, signatures, PRICED.keys);
+    assert.ok(signers.length >= 3, `${signers.length} signers`);
+    assert.equal(more.btc_block_height, 800_000);
+    assert.match(action!, new RegExp(`^PRICE\\|0\\|${more.round}\\|${more.timestamp}\\|800000\\|1\\|BTC/USD\\|6000`));
+    assert.deepEqual(await getslashevidence!.run({}, {} as never), []);
+    const entries = await rows(nodes[0]!.store.connection, 'SELECT committed FROM consensus_log');
+    const votes = entries.flatMap((row) => (JSON.parse(String(row['committed'])) as Committed).votes);
+    assert.ok(
+      votes.some(({ message }) => message.statement !== undefined),
+      'no commit has a statement'
+    );
+
+    // Readers of prices find them.
+    const [snapshot] = await rows(
+      nodes[2]!.store.connection,
+      "SELECT price, reference_block FROM price_snapshots WHERE origin = 'validators' AND status = 'finalized' AND round_number = ?",
+      [more.round]
+    );
+    assert.deepEqual([snapshot!['price'], snapshot!['reference_block']], [priced[0]!.price, 800_000]);
+
+    // A hub whose self-test fails still counts among those whose prices are missed.
+    check(able[0]!, true, 'no source answered');
+    await eventually('it misses two rounds', async () => {
+      const { before } = await new RoundJournal(nodes[1]!.store.connection).facts();
+      return (before.missed[able[0]!.key.pubkey] ?? 0) >= 2;
+    });
+    clearInterval(finding);
+    await sleep(INTERVAL_MS); // a round that is under way
+    const seq = () => Math.max(...nodes.map(({ hub }) => hub.standing.seq));
+    await until('all are there', () => nodes.every(({ hub }) => hub.standing.seq === seq()));
+    const [first, ...others] = await Promise.all(
+      nodes.map(async (node) => [await roundsOf(node), await capabilitiesOf(node)])
+    );
+    for (const other of others) assert.deepEqual(other, first);
+    assert.deepEqual(
+      nodes.flatMap(({ halts }) => halts),
+      []
+    );
+  } finally {
+    clearInterval(finding);
+    await Promise.all(nodes.map(({ stop }) => stop()));
+  }
+});
+
+test('a hub that signed for a round sends that again after a restart, and nothing else', async () => {
+  const { database, connection } = await openJournal(undefined, roundRulesOf(PRICED));
+  assert.equal(await new RoundJournal(connection).keepOwn(7, 'statement', 'first'), 'first');
+  connection.destroy();
+  const again = await openJournal(database);
+  const journal = new RoundJournal(again.connection);
+  assert.equal(await journal.keepOwn(7, 'statement', 'second'), 'first');
+  assert.equal(await journal.keepOwn(7, 'list', 'a list'), 'a list');
+  assert.equal(await journal.keepOwn(8, 'statement', 'second'), 'second');
+  again.connection.destroy();
+});

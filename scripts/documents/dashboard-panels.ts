@@ -291,6 +291,29 @@ export const PANELS: readonly Panel[] = [
     ['hub_oracle_deviation_percent', 'deviation, %'],
     ['hub_oracle_rounds_missed', 'missed rounds']
   ],
+  [
+    'Hub',
+    'Set: hubs missing, missing for a decision, halted, accused',
+    'short',
+    ['hub_consensus_missing', 'missing'],
+    ['hub_consensus_lacking', 'missing for a decision'],
+    ['hub_consensus_halted', 'halted'],
+    ['hub_consensus_accused', 'pairs for one place']
+  ],
+  [
+    'Hub',
+    'Set: log and views, a minute',
+    'short',
+    ['60 * deriv(hub_consensus_seq[5m])', 'batches'],
+    ['60 * deriv(hub_consensus_view[5m])', 'views']
+  ],
+  [
+    'Hub',
+    'Set: prices told and missed in a round',
+    'short',
+    ['hub_round_submissions', 'told'],
+    ['hub_round_missed', 'missed']
+  ],
   statementPanel('hub', 'Hub'),
   ...loopPanels('explorer', 'Explorer'),
   ...loopPanels('tracker', 'Tracker'),

@@ -9,6 +9,7 @@ import { databaseOf } from '../config/database.ts';
 import type { HubConfig } from '../config/services/hub.ts';
 import { PlatformError, type WireError } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import { describeHubSet } from '../observe/metrics/hub-set.ts';
 import { createMetrics } from '../observe/metrics/metrics.ts';
 import { describeOracle } from '../observe/metrics/oracle.ts';
 import { VERSION } from '../process/program.ts';
@@ -101,6 +102,10 @@ export async function startHub(
       const configured = config.PRICE_SOURCES?.length ?? 0;
       if (configured > 0)
         describeOracle(registry, { configured, intervalMs: config.ORACLE_ROUND_INTERVAL, pricing: () => pricing });
+      if (member) {
+        const { keys, votes } = quorumOf(member);
+        describeHubSet(registry, { members: keys.length, votes, standing: () => standing });
+      }
       return () => undefined;
     },
     actors: () => supervisor.list().map((actor) => ({ actor, report: reportNow(actor.id) }))

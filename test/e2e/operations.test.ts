@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import WebSocket from 'ws';
+import { signingKey } from '../../src/consensus/auth-signature.ts';
 import { connect } from '../../src/db/connection.ts';
 import { freePort } from '../../src/devnet/processes/free-port.ts';
 import { atEnd } from '../support/cleanup.ts';
@@ -240,6 +243,27 @@ test('each alert of ops/alerts.yml fires in the real failure that it is for, and
   answers = false;
   await rounds.fires('PlatformOracleSources');
   await rounds.fires('PlatformOracleStale');
+  // A hub of a set whose other one is away.
+  const set = join(temporaryDirectory('set'), 'federation.json');
+  const [own, other] = ['01', '02'].map((digits) => digits.repeat(32)) as [string, string];
+  const [ownPort, otherPort] = [await freePort(), await freePort()];
+  const members = [
+    { pubkey: signingKey(own).pubkey, addr: `127.0.0.1:${ownPort}` },
+    { pubkey: signingKey(other).pubkey, addr: `127.0.0.1:${otherPort}` }
+  ];
+  writeFileSync(set, JSON.stringify({ members }));
+  const member = await runHub({
+    HUB_API_KEY: KEY,
+    HUB_FEDERATION: set,
+    SIGNING_PRIVKEY_HEX: own,
+    P2P_VALIDATOR_ADDR: members[0]!.addr,
+    P2P_PORT: String(ownPort),
+    ORACLE_EPOCH_START: '1'
+  });
+  atEnd(member.stop);
+  const hubs = await startPrometheus([member.url], KEY);
+  await hubs.fires('PlatformSetUndecided');
+  await hubs.fires('PlatformSetMember');
   // A server whose NATS is away.
   const nats = await TestNats.start();
   const published = await createDatabase('operations_published');
@@ -259,5 +283,5 @@ test('each alert of ops/alerts.yml fires in the real failure that it is for, and
   await sleep(1_500); // it was scraped
   await Promise.all(Array.from({ length: 30 }, (_, n) => guess(n)));
   await rounds.fires('PlatformWrongKeys');
-  assert.equal(readRules().groups.flatMap(({ rules }) => rules).length, 19);
+  assert.equal(readRules().groups.flatMap(({ rules }) => rules).length, 21);
 });

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { DASHBOARD_FILE, renderDashboard } from '../../../scripts/documents/dashboard.ts';
+import { describeHubSet } from '../../../src/observe/metrics/hub-set.ts';
 import { createMetrics } from '../../../src/observe/metrics/metrics.ts';
 import { describeNode } from '../../../src/observe/metrics/node.ts';
 import { describeOracle } from '../../../src/observe/metrics/oracle.ts';
@@ -161,6 +162,15 @@ test('200 with the key, 401 without; answers are counted by route and never by p
 const namesIn = (query: string): string[] =>
   query.match(/\b(?:sync|decoder|indexer|hub|encoder|miner|nodejs|process)_[a-z0-9_]+/g) ?? [];
 
+const STANDING = {
+  phase: 'leading',
+  view: 2,
+  seq: 7,
+  peers: ['a'],
+  accused: 1,
+  round: { counted: 3, missed: 1 } as { counted: number; missed: number } | null
+};
+
 interface Panel {
   readonly targets?: { readonly expr: string }[];
   readonly panels?: readonly Panel[];
@@ -175,7 +185,10 @@ test('every metric of ours is on the dashboard, and dashboard and alerts ask for
       describe: (registry) => {
         if (service === 'encoder' || service === 'miner')
           describeNode(registry, service, { silentMs: 0, answerAgeS: 0 });
-        if (service === 'hub') describeOracle(registry, { configured: 1, intervalMs: 1, pricing: () => undefined });
+        if (service === 'hub') {
+          describeOracle(registry, { configured: 1, intervalMs: 1, pricing: () => undefined });
+          describeHubSet(registry, { members: 4, votes: 3, standing: () => STANDING });
+        }
         return () => undefined;
       }
     })
@@ -197,13 +210,13 @@ test('every metric of ours is on the dashboard, and dashboard and alerts ask for
   const everywhere = /^(?:hub|encoder|miner)_(?:readiness|http_request_seconds|refusals_total)$/;
   const ours = typed
     .map(([, name = '']) => name)
-    .filter((name) => /^(?:sync|decoder|indexer|hub_oracle)_/.test(name) || everywhere.test(name));
+    .filter((name) => /^(?:sync|decoder|indexer|hub_(?:oracle|consensus|round))_/.test(name) || everywhere.test(name));
   for (const name of ours)
     assert.ok(
       [...shown].some((each) => [name, `${name}_bucket`, `${name}_sum`, `${name}_count`].includes(each)),
       `${name} is on no dashboard`
     );
-  assert.equal([...ALERTS.matchAll(/- alert: /g)].length, 19);
+  assert.equal([...ALERTS.matchAll(/- alert: /g)].length, 21);
 });
 
 test('a hub tells of its prices how many sources are missing, how far they differ, and how many rounds are missed', async () => {
@@ -222,6 +235,28 @@ test('a hub tells of its prices how many sources are missing, how far they diffe
     value
   ]);
   assert.deepEqual(Object.fromEntries(told), { sources_missing: '2', deviation_percent: '6.5', rounds_missed: '3' });
+});
+
+test('a hub of a set tells how many are missing, for a decision too, and how many told prices', async () => {
+  const render = async (members: number, votes: number, standing: Partial<typeof STANDING>) => {
+    const metrics = createMetrics({
+      service: 'hub',
+      actors: () => [],
+      describe: (registry) => {
+        describeHubSet(registry, { members, votes, standing: () => ({ ...STANDING, ...standing }) });
+        return () => undefined;
+      }
+    });
+    const told = (await metrics.render()).matchAll(/^hub_(consensus_\w+|round_\w+) (\S+)$/gm);
+    return Object.fromEntries([...told].map(([, name, value]) => [name, Number(value)]));
+  };
+  const four = { consensus_seq: 7, consensus_view: 2, consensus_halted: 0, consensus_accused: 1 };
+  const prices = { round_submissions: 3, round_missed: 1 };
+  const two = { consensus_missing: 2, consensus_lacking: 1 };
+  assert.deepEqual(await render(4, 3, {}), { ...four, ...two, ...prices });
+  const alone = { phase: 'halted', peers: [], round: null };
+  const none = { consensus_missing: 0, round_submissions: 0, round_missed: 0 };
+  assert.deepEqual(await render(40, 27, alone), { ...four, ...none, consensus_halted: 1, consensus_lacking: 16 });
 });
 
 test('a service tells the word that /readyz says', async () => {

@@ -1,0 +1,61 @@
+import { Gauge, type Registry } from 'prom-client';
+
+/** State of a hub in its set. */
+interface Standing {
+  readonly phase: string;
+  readonly view: number;
+  readonly seq: number;
+  readonly peers: readonly string[];
+  readonly accused: number;
+  readonly round: { readonly counted: number; readonly missed: number } | null;
+}
+
+/** Members up to which all hubs are connected to all. */
+const MOST_CONNECTED = 32;
+/** Peers that a hub of a larger set needs: the others are reached by relay. */
+const MOST_NEEDED = 16;
+
+/** Sources of the metrics of a hub in validator mode. */
+interface MeasuredSet {
+  /** Hubs of the set. */
+  readonly members: number;
+  /** Votes that decide. */
+  readonly votes: number;
+  readonly standing: () => Standing;
+}
+
+/** Registers the metrics of a hub in validator mode. */
+export function describeHubSet(registry: Registry, { members, votes, standing }: MeasuredSet): void {
+  const gauge = (name: string, help: string, read: (now: Standing) => number | undefined) => {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.reset();
+        const value = read(standing());
+        if (value !== undefined) this.set(value);
+      }
+    });
+  };
+  gauge('hub_consensus_seq', 'last place of the log that is applied here', ({ seq }) => seq);
+  gauge('hub_consensus_view', 'view of the set: each change is another leader', ({ view }) => view);
+  gauge('hub_consensus_halted', '1 where this hub votes no more', ({ phase }) => (phase === 'halted' ? 1 : 0));
+  gauge('hub_consensus_missing', 'hubs of the set that are not connected', ({ peers }) =>
+    members > MOST_CONNECTED ? undefined : members - 1 - peers.length
+  );
+  gauge('hub_consensus_lacking', 'hubs that are missing for a decision', ({ peers }) =>
+    Math.max(0, Math.min(votes - 1, MOST_NEEDED) - peers.length)
+  );
+  gauge(
+    'hub_consensus_accused',
+    'pairs of messages for one place that others signed, since the start',
+    ({ accused }) => accused
+  );
+  gauge('hub_round_submissions', 'hubs whose prices count in the last round', ({ round }) => round?.counted);
+  gauge(
+    'hub_round_missed',
+    'hubs that qualify for prices, and told none in the last round',
+    ({ round }) => round?.missed
+  );
+}

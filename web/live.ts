@@ -119,12 +119,24 @@ export async function ask(path: string, method: 'GET' | 'POST' = 'GET'): Promise
   return body;
 }
 
+/** The result of a JSON-RPC method of the service. @throws {KeyNeeded | Error} */
+export async function callMethod(method: string, params: object): Promise<unknown> {
+  const response = await request('/', 'POST', JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
+  const { result, error } = (await response.json()) as { result?: unknown; error?: { readonly message?: string } };
+  if (error) throw new Error(error.message ?? `${response.status}`);
+  return result;
+}
+
 /** An answer, asked for with the key. @throws {KeyNeeded | Error} */
-export async function request(path: string, method: 'GET' | 'POST' = 'GET'): Promise<Response> {
+export async function request(path: string, method: 'GET' | 'POST' = 'GET', json?: string): Promise<Response> {
   const key = sessionStorage.getItem(KEY);
   const response = await fetch(path, {
     method,
-    headers: key ? { authorization: `Bearer ${key}` } : {},
+    headers: {
+      ...(key ? { authorization: `Bearer ${key}` } : {}),
+      ...(json === undefined ? {} : { 'content-type': 'application/json' })
+    },
+    ...(json === undefined ? {} : { body: json }),
     signal: AbortSignal.timeout(TIMEOUT_MS)
   });
   if (response.status === 401) throw new KeyNeeded();

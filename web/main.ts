@@ -5,6 +5,7 @@ import { ThemeSwitch } from './theme.ts';
 import { ActorPage } from './views/actor.ts';
 import { Audit } from './views/audit.ts';
 import { Docs } from './views/docs.ts';
+import { Federation } from './views/federation.ts';
 import { Overview } from './views/overview.ts';
 import { Subscribers } from './views/subscribers.ts';
 import { TimelinePage } from './views/timeline.ts';
@@ -13,6 +14,7 @@ import type { View } from './views/view.ts';
 
 const LOOK_EVERY_MS = 500;
 const hasActors = ({ databases, seq }: Live) => databases.length > 0 || seq > 0;
+const isOfSet = ({ databases }: Live) => databases.some(({ key }) => key.startsWith('validator/'));
 const isSync = ({ service }: Live) => service === 'sync';
 /** Address, name, and which services have it; without that all have. */
 const VIEWS: readonly (readonly [href: string, name: string, make: () => View, has?: (live: Live) => boolean])[] = [
@@ -21,7 +23,8 @@ const VIEWS: readonly (readonly [href: string, name: string, make: () => View, h
   ['#/subscribers', 'Subscribers', () => new Subscribers(), isSync],
   ['#/transparency', 'Transparency', () => new Transparency(), isSync],
   ['#/audit', 'Audit', () => new Audit()],
-  ['#/docs', 'Interface', () => new Docs()]
+  ['#/docs', 'Interface', () => new Docs()],
+  ['#/federation', 'Federation', () => new Federation(), isOfSet]
 ];
 
 const anchors = VIEWS.map(([href, name], index) => h('a', { href, 'aria-keyshortcuts': String(index + 1) }, name));

@@ -316,6 +316,14 @@ export const PANELS: readonly Panel[] = [
   ],
   statementPanel('hub', 'Hub'),
   ...loopPanels('explorer', 'Explorer'),
+  [
+    'Explorer',
+    'Copies: serving, forked, lag',
+    'short',
+    ['explorer_replica_serves', 'serves {{chain}}/{{network}} {{replica}}'],
+    ['explorer_replica_forked', 'forked {{chain}}/{{network}} {{replica}}'],
+    ['explorer_replica_lag_blocks', 'lag {{chain}}/{{network}} {{replica}}']
+  ],
   ...loopPanels('tracker', 'Tracker'),
   nodePanel('tracker', 'Tracker'),
   ...ingressPanels('encoder', 'Encoder'),

@@ -1,6 +1,6 @@
 import { type Alarm, alarmText, stoppedS } from '../wire/state/alarm.ts';
 import { monotonicMs } from '../wire/state/monotonic.ts';
-import type { ActorReport, Circuit } from '../wire/state/report.ts';
+import type { ActorReport, Circuit, ReplicaReport } from '../wire/state/report.ts';
 
 /** Report of a network's actor, sent every second. */
 export interface ExplorerReport {
@@ -16,6 +16,8 @@ export interface ExplorerReport {
   readonly lastError: string | null;
   /** Why the ledger does not go on; null while it does. */
   readonly upstream: Alarm | null;
+  /** State of each copy of the databases in the order of the settings; absent where there is one. */
+  readonly replicas?: readonly ReplicaReport[];
 }
 
 /** Blocks that the ledger is behind its decoder; null where the decoder does not know the ledger's newest block. */
@@ -30,7 +32,7 @@ export function distanceOf({ height, decoderTip }: Pick<ExplorerReport, 'height'
 
 /** Returns the fields that console and metrics read of a report. */
 export function actorReportOf(report: ExplorerReport): ActorReport {
-  const { state, circuit, height, decoderTip, lastError, upstream } = report;
+  const { state, circuit, height, decoderTip, lastError, upstream, replicas } = report;
   return {
     phase: state,
     circuit,
@@ -38,6 +40,7 @@ export function actorReportOf(report: ExplorerReport): ActorReport {
     tip: decoderTip,
     lagBlocks: lagOf(report),
     lastError: lastError ?? alarmText(upstream),
-    upstreamStopped: stoppedS(upstream, monotonicMs())
+    upstreamStopped: stoppedS(upstream, monotonicMs()),
+    ...(replicas && { replicas })
   };
 }

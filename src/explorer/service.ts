@@ -1,8 +1,8 @@
-import { databaseOf } from '../config/database.ts';
 import { RIGHTS } from '../config/rights.ts';
 import { serviceUrlOf } from '../config/service-url.ts';
 import { explorerChecks, explorerVariables, findExplorerWarnings } from '../config/services/explorer.ts';
 import { defineService } from '../service/define.ts';
+import { replicasOf } from './start/database-pairs.ts';
 
 /** The explorer: serves the ledger of one network, or of all that the hub names. */
 export const service = defineService({
@@ -20,10 +20,10 @@ export const service = defineService({
     const isOne = config.NETWORK !== undefined; // of several networks the hub names the databases
     return {
       databases: isOne
-        ? [
-            { coordinates: databaseOf(config, 'INDEXER'), rights: INDEXER, madeBy: 'indexer' },
-            { coordinates: databaseOf(config, 'DECODER'), rights: DECODER, madeBy: 'decoder' }
-          ]
+        ? replicasOf(config).flatMap(({ indexer, decoder }) => [
+            { coordinates: indexer, rights: INDEXER, madeBy: 'indexer' },
+            { coordinates: decoder, rights: DECODER, madeBy: 'decoder' }
+          ])
         : [],
       directories: config.EXPLORER_CURSOR_KEY
         ? []

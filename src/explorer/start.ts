@@ -1,7 +1,6 @@
 import type { Server } from 'node:http';
 import type { ExplorerAsks } from '../../actors/explorer/actor.ts';
 import { readNetwork } from '../coin/find-network.ts';
-import { databaseOf } from '../config/database.ts';
 import { hubsOf } from '../config/hub-client.ts';
 import type { Sources } from '../config/load.ts';
 import { placeOf } from '../config/service.ts';
@@ -18,6 +17,7 @@ import { createExplorerApp } from './app.ts';
 import { explorerPipeline } from './pipeline.ts';
 import { actorReportOf, type ExplorerReport } from './report.ts';
 import { cursorSecretOf } from './start/cursor-secret.ts';
+import { replicasOf } from './start/database-pairs.ts';
 import { exploredNetworks, indexerPlaceOf, needsHub } from './start/explored-networks.ts';
 import { reportOf, ServedCoins } from './start/served-coins.ts';
 
@@ -77,15 +77,7 @@ async function startHttp(
     logLevel: config.LOG_LEVEL
   });
   const only = config.NETWORK === undefined ? undefined : readNetwork(config.NETWORK);
-  if (only)
-    await coins.serve([
-      {
-        network: only,
-        indexer: databaseOf(config, 'INDEXER'),
-        decoder: databaseOf(config, 'DECODER'),
-        api: indexerPlaceOf(config, local)
-      }
-    ]);
+  if (only) await coins.serve([{ network: only, replicas: replicasOf(config), api: indexerPlaceOf(config, local) }]);
   if (hubsOf(config).length === 0 || !needsHub(local)) return opened;
   const onAnswer = () => {
     hubAnsweredAt = performance.now();

@@ -2,10 +2,11 @@ import { readNetwork } from '../../coin/find-network.ts';
 import { databaseVariables, findSameDatabase } from '../database.ts';
 import { hubClientVariables, hubsOf } from '../hub-client.ts';
 import { findNodeNetwork } from '../node.ts';
+import { readReplicaPlace } from '../replicas.ts';
 import { serviceVariables } from '../service.ts';
 import { findUnsentKey, placeVariables } from '../service-url.ts';
 import { defaultStateDirectory } from '../state-directory.ts';
-import { integer, parsed, port, text, type Values } from '../variables.ts';
+import { integer, list, parsed, port, text, type Values } from '../variables.ts';
 
 const SECRET_LETTERS = 32;
 
@@ -39,6 +40,12 @@ export const explorerVariables = {
     usualPort: 3004
   }),
   DB_QUERY_TIMEOUT: integer({ default: 4_000, min: 100, max: 60_000, doc: 'ms that one read may take' }),
+  EXPLORER_REPLICAS: list(readReplicaPlace, {
+    default: [],
+    doc: 'further copies of both databases, read with the same accounts: host[:port][/indexer database[/decoder database]]; what is left out is as at the first',
+    example: 'db2.example.org,db3.example.org:3307',
+    show: (places) => places.map(({ entry }) => entry).join(',') || '(none)'
+  }),
   ...serviceVariables('EXPLORER', { service: 'explorer', usualPort: 8080, isPublic: true }),
   EXPLORER_RATE_LIMIT_RPM: integer({ default: 500, min: 1, doc: 'requests per minute and address' }),
   EXPLORER_TLS_CERT: text({

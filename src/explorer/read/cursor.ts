@@ -49,16 +49,27 @@ export class Cursors {
 
   /** @throws {PlatformError} CURSOR_INVALID for what was not given out, or for another query */
   read(cursor: string, query: string): Cursor {
-    const [text = '', signature = ''] = cursor.split('.', 2);
-    const given = Buffer.from(signature, 'base64url');
-    if (given.length !== SIGNATURE_BYTES || !timingSafeEqual(given, this.#sign(text)))
+    const parts = this.#partsOf(cursor);
+    if (parts === null)
       throw new PlatformError('CURSOR_INVALID', { reason: 'this service did not make the cursor: leave it out' });
-    const [ofQuery, height, mark, key, rows] = JSON.parse(Buffer.from(text, 'base64url').toString()) as Parts;
+    const [ofQuery, height, mark, key, given] = parts;
     if (ofQuery !== query)
       throw new PlatformError('CURSOR_INVALID', {
         reason: 'cursor belongs to another query: leave it out, or repeat that query'
       });
-    return { key, given: rows, block: { height, mark } };
+    return { key, given, block: { height, mark } };
+  }
+
+  /** Returns the height of the newest block at which a cursor was made; null where it was not given out. */
+  heightOf(cursor: string): number | null {
+    return this.#partsOf(cursor)?.[1] ?? null;
+  }
+
+  #partsOf(cursor: string): Parts | null {
+    const [text = '', signature = ''] = cursor.split('.', 2);
+    const given = Buffer.from(signature, 'base64url');
+    if (given.length !== SIGNATURE_BYTES || !timingSafeEqual(given, this.#sign(text))) return null;
+    return JSON.parse(Buffer.from(text, 'base64url').toString()) as Parts;
   }
 
   #sign(text: string): Buffer {

@@ -37,7 +37,7 @@ interface DatabaseWatchOptions {
 }
 
 /** State of both databases at one look. */
-interface DatabaseLook {
+export interface DatabaseLook {
   /** Newest block of the ledger; null: there is none, or it is not known. */
   readonly newest: Tip | null;
   readonly decoderTip: number | null;
@@ -145,7 +145,8 @@ export class DatabaseWatch {
   }
 }
 
-function reasonOf(thrown: unknown): string {
+/** Returns the reason that a fault of a database tells. */
+export function reasonOf(thrown: unknown): string {
   const { detail, message } = PlatformError.from(thrown);
   return String(detail['reason'] ?? message);
 }

@@ -3,6 +3,7 @@ import { CHAIN_NETWORKS } from '../../coin/chains.ts';
 import { ByName } from '../../wire/by-name.ts';
 import { OrNull } from '../../wire/or-null.ts';
 import { alarmText } from '../../wire/state/alarm.ts';
+import type { ReplicaReport } from '../../wire/state/report.ts';
 import type { Coin } from '../coins.ts';
 import { lagOf } from '../report.ts';
 
@@ -24,7 +25,22 @@ const CoinStatusSchema = Type.Object({
   decoder_lag_blocks: HeightOrNull,
   hub_config_age_seconds: OrNull(Type.Integer(), {
     description: 'since a hub last answered where databases are; null where none is asked'
-  })
+  }),
+  replicas: Type.Optional(
+    Type.Array(
+      Type.Object({
+        state: Type.Union(
+          [Type.Literal('serves'), Type.Literal('behind'), Type.Literal('forked'), Type.Literal('unavailable')],
+          {
+            description: 'behind: asked when those with newer blocks do not answer; forked: on another chain, not read'
+          }
+        ),
+        last_block: HeightOrNull,
+        lag_blocks: HeightOrNull
+      }),
+      { description: 'copies of its databases, in the order of the settings; absent where there is one' }
+    )
+  )
 });
 
 const Heights = ByName(HeightOrNull);
@@ -77,7 +93,8 @@ export function statusOf(coins: readonly Coin[], hubAgeS: number | null): Static
       decoder_tip: report?.decoderTip ?? null,
       decoder_lag_blocks: report ? lagOf(report) : null,
       ...(report?.upstream ? { stopped_reason: alarmText(report.upstream)! } : {}),
-      ...hub
+      ...hub,
+      ...(report?.replicas && { replicas: report.replicas.map(replicaStatus) })
     };
     return [code, status] as const;
   });
@@ -90,6 +107,12 @@ export function statusOf(coins: readonly Coin[], hubAgeS: number | null): Static
     hub_config_fetched_at: hubAgeS === null ? null : nowS - hubAgeS
   };
 }
+
+const replicaStatus = ({ state, height, lagBlocks }: ReplicaReport) => ({
+  state,
+  last_block: height,
+  lag_blocks: lagBlocks
+});
 
 /** Returns fields of the status, each with the value of every network that is served. */
 function fieldsOf(coins: readonly Coin[], nowS: number) {

@@ -1,5 +1,4 @@
 import { CHAIN_NETWORKS, type ChainNetwork } from '../../coin/chains.ts';
-import { databaseOf } from '../../config/database.ts';
 import { loadConfig, type Sources } from '../../config/load.ts';
 import { sentKeyOf, serviceUrlOf } from '../../config/service-url.ts';
 import { type ExplorerConfig, explorerVariables } from '../../config/services/explorer.ts';
@@ -7,14 +6,14 @@ import { unsetPlaces } from '../../discovery/settings.ts';
 import { PlatformError } from '../../errors.ts';
 import type { ConfigTree } from '../../hub/client.ts';
 import { pickSettings } from '../../hub/settings.ts';
-import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import type { IndexerPlace } from '../indexer-calls.ts';
+import type { DatabasePair } from '../read/replicas.ts';
+import { replicasOf } from './database-pairs.ts';
 
-/** A network that an explorer serves, with the coordinates of its databases. */
+/** A network that an explorer serves, with the coordinates of its databases and of their further copies. */
 export interface ExploredNetwork {
   readonly network: ChainNetwork;
-  readonly indexer: DatabaseCoordinates;
-  readonly decoder: DatabaseCoordinates;
+  readonly replicas: readonly [DatabasePair, ...DatabasePair[]];
   readonly api: IndexerPlace;
 }
 
@@ -67,8 +66,7 @@ export function exploredNetworks(
     try {
       const { values } = loadConfig(variables, { ...local, hub: { texts } });
       const config = { ...values, NETWORK: network.name } as ExplorerConfig;
-      const [indexer, decoder] = [databaseOf(values, 'INDEXER'), databaseOf(values, 'DECODER')];
-      networks.push({ network, indexer, decoder, api: indexerPlaceOf(config, local) });
+      networks.push({ network, replicas: replicasOf(config), api: indexerPlaceOf(config, local) });
     } catch (caught) {
       incomplete.push(network);
       const { detail } = PlatformError.from(caught);

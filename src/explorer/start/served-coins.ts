@@ -26,8 +26,10 @@ interface ServedCoinsOptions {
 
 /** Time of a question in addition to the read itself and the wait for a connection, which are limited alike. */
 const PATIENCE_MS = 3_000;
+/** Copies that one question has time to be asked of, one after the other. */
+const MOST_ASKED = 2;
 
-const databasesOf = ({ indexer, decoder }: ExploredNetwork) => JSON.stringify([indexer, decoder]);
+const databasesOf = ({ replicas }: ExploredNetwork) => JSON.stringify(replicas);
 const idOf = ({ chain, network }: ChainNetwork) => ({ kind: 'explorer', chain, network }) as const;
 
 /** Returns an actor's last report; of one that is down or silent, that it is unavailable. */
@@ -68,20 +70,23 @@ export class ServedCoins {
     const { network } = where;
     const id = idOf(network);
     const end = new AbortController();
-    const patience = { deadlineMs: 2 * readLimitMs + PATIENCE_MS, isRoutine: true };
+    const whereNow = () => this.#served.get(network.code)?.where ?? where;
+    const patience = () => {
+      const asked = Math.min(whereNow().replicas.length, MOST_ASKED);
+      return { deadlineMs: 2 * readLimitMs * asked + PATIENCE_MS, isRoutine: true };
+    };
     const coin: Coin = {
       network,
       gone: end.signal,
       report: () => reportOf(loops.viewOf(id)),
-      askIndexer: (method, params) =>
-        askIndexer(this.#served.get(network.code)?.where.api ?? where.api, method, params),
-      read: (question) => loops.supervisor.handle(id).ask('read', question, patience)
+      askIndexer: (method, params) => askIndexer(whereNow().api, method, params),
+      read: (question) => loops.supervisor.handle(id).ask('read', question, patience())
     };
     this.#served.set(network.code, { coin, end, where });
     log.info({ network: network.name }, 'network is served');
     loops.startLoop(id, (): ExplorerActorData => {
-      const { indexer, decoder } = this.#served.get(network.code)?.where ?? where;
-      return { chain: network.chain, network: network.network, indexer, decoder, readLimitMs, cursorSecret, logLevel };
+      const { replicas } = whereNow();
+      return { chain: network.chain, network: network.network, replicas, readLimitMs, cursorSecret, logLevel };
     });
   }
 

@@ -3,6 +3,7 @@ import type { ActorName } from '../../wire/state/actor.ts';
 import type { ActorView } from '../../wire/state/actor-view.ts';
 import type { ActorReport } from '../../wire/state/report.ts';
 import { DATABASE, labelsOf } from './labels.ts';
+import { describeReplicas } from './replicas.ts';
 
 /** One actor as metrics read it. */
 export interface MeasuredActor<Report = ActorReport> {
@@ -59,6 +60,7 @@ export function describeActors(registry: Registry, service: string, actors: () =
       'since the service upstream stopped; 0 while it goes on',
       ({ report }) => report?.upstreamStopped
     );
+  if (service === 'explorer') describeReplicas(registry, actors);
   if (AT_NODE.has(service)) {
     each('node_up', '1 while the coin node answers', ({ report }) => Number(report?.node?.isHeard ?? false));
     each('node_age_seconds', 'since the coin node told its tip', ({ report }) => report?.node?.ageS);

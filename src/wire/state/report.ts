@@ -73,6 +73,17 @@ export interface BinlogReport {
   readonly missed: number;
 }
 
+/** One of several copies of the databases that an explorer reads. */
+export interface ReplicaReport {
+  /** `behind`: it is asked when those with newer blocks do not answer; `forked`: it is on another chain, and serves nobody. */
+  readonly state: 'serves' | 'behind' | 'forked' | 'unavailable';
+  readonly height: number | null;
+  /** Blocks that it is behind the newest that is served; null while it does not answer. */
+  readonly lagBlocks: number | null;
+  /** Why it does not serve. Names its place in the settings. */
+  readonly error: string | null;
+}
+
 /** The fields that console and metrics read of the last report of any actor that follows a chain. */
 export interface ActorReport {
   /** The machine's state, e.g. `polling.caughtUp` or `bootstrapping.loading`. */
@@ -89,6 +100,8 @@ export interface ActorReport {
   readonly upstreamStopped?: number;
   /** Its coin node: whether it answers, and the seconds since it told its tip; null before its first answer. Missing where it has none. */
   readonly node?: { readonly isHeard: boolean | null; readonly ageS: number | null };
+  /** Copies of its databases, where it reads several. */
+  readonly replicas?: readonly ReplicaReport[];
 }
 
 /** Returns a report as of now: what an actor last told of its lag says nothing while its thread does not run. */

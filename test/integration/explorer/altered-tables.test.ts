@@ -10,7 +10,9 @@ import { DECODER_TIP, NEWEST_BLOCK, tipIn } from '../../../src/explorer/read/tip
 import { TokenNames } from '../../../src/explorer/read/token-names.ts';
 import { createExplored } from '../../support/explorer-database.ts';
 import { startExplorer } from '../../support/explorer-process.ts';
-import { hadEnded, sql } from '../../support/sql.ts';
+import { openLink } from '../../support/link.ts';
+import { addEmptyBlock, hadEnded, sql } from '../../support/sql.ts';
+import { eventually } from '../../support/sync/sync-process.ts';
 
 const TABLES = ['blocks', 'actions', 'balances', 'credits'];
 const LISTS = ['/api/blocks', '/api/actions', '/api/balances/A', '/api/history/A/address', '/api/credits/A'];
@@ -148,3 +150,86 @@ test('a read that waits for a session which waits for the read begins anew', asy
     assert.deepEqual((await Promise.all([read, locking]))[0], [{ found: 1 }]);
   });
 });
+
+test('the newest of two copies answers, the loss of one costs no answer, and one on another chain is not read', async (test) => {
+  const second = await createExplored();
+  const wires = [await openLink(serverOf(explored)), await openLink(serverOf(second))] as const;
+  const [port, otherPort] = wires.map(({ url }) => Number(new URL(url).port));
+  const { indexer, decoder } = explored;
+  const { url, indexer: account } = await startExplorer(
+    { indexer: { ...indexer, port: port! }, decoder: { ...decoder, port: port! } },
+    {
+      EXPLORER_REPLICAS: `127.0.0.1:${otherPort}/${second.indexer.name}/${second.decoder.name}`,
+      EXPLORER_CACHE_MB: '0',
+      EXPLORER_RATE_LIMIT_RPM: '1000000'
+    }
+  );
+  for (const { name } of [second.indexer, second.decoder])
+    await sql(second.indexer, `GRANT SELECT ON \`${name}\`.* TO '${account.user}'@'%'`);
+  const get = async (path: string) => {
+    const response = await fetch(`${url}/api/${path}`);
+    const { headers, status } = response;
+    const body = (await response.json()) as { next?: string; code?: string; data: never };
+    return { status, body, height: Number(headers.get('x-block-height')), etag: headers.get('etag') };
+  };
+  const states = async () =>
+    ((await get('status')).body.data as { RBTC: { replicas: { state: string }[] } }).RBTC.replicas.map(
+      ({ state }) => state
+    );
+  const become = (...wanted: string[]) =>
+    eventually(`the copies are ${wanted.join()}`, async () => (await states()).join() === wanted.join());
+  const many = () => Promise.all(Array.from({ length: 20 }, () => get('blocks?limit=5')));
+  await become('serves', 'serves');
+
+  const seen: Awaited<ReturnType<typeof get>>[] = [];
+  let isOver = false;
+  test.after(() => (isOver = true));
+  const watching = (async () => {
+    while (!isOver) seen.push(await get('actions?limit=5'));
+  })();
+  const newest = await addEmptyBlock(indexer);
+  await become('serves', 'behind');
+  assert.deepEqual(new Set((await many()).map(({ height }) => height)), new Set([newest]));
+  const heights = seen.map(({ height }) => height);
+  assert.deepEqual(
+    heights,
+    heights.toSorted((a, b) => a - b),
+    'no answer is older than one before it'
+  );
+  const { next } = (await get('actions?limit=5')).body;
+  const further = () => get(`actions?limit=5&cursor=${encodeURIComponent(next!)}`);
+  assert.equal((await further()).status, 200);
+
+  wires[0].block();
+  await become('unavailable', 'serves');
+  const late = await further();
+  assert.deepEqual([late.status, late.body.code], [503, 'COIN_NOT_AVAILABLE'], 'no reorg replaced that block');
+  assert.equal(await addEmptyBlock(second.indexer), newest);
+  await eventually('the cursor goes on at the other copy', async () => (await further()).status === 200);
+  isOver = true;
+  await watching;
+  assert.deepEqual(
+    seen.filter(({ status }) => status !== 200),
+    []
+  );
+  wires[0].open();
+  await become('serves', 'serves');
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  assert.match(metrics, /^explorer_replica_serves\{.*replica="2".*\} 1$/m);
+  assert.match(metrics, /^explorer_replica_lag_blocks\{.*replica="2".*\} 0$/m);
+
+  const [{ etag }] = (await many()) as [Awaited<ReturnType<typeof get>>];
+  await sql(second.indexer, `UPDATE blocks SET block_time = block_time + 1 WHERE block_index = ${newest}`);
+  await become('serves', 'forked');
+  assert.deepEqual(new Set((await many()).map((each) => each.etag)), new Set([etag]));
+  wires[0].block();
+  await become('unavailable', 'forked');
+  assert.deepEqual(new Set((await many()).map(({ status }) => status)), new Set([503]));
+  wires[0].open();
+  await become('serves', 'forked');
+  assert.equal((await get('blocks')).status, 200);
+  second.store.close();
+});
+
+const serverOf = (explored: { readonly indexer: { readonly port: number } }) =>
+  `http://127.0.0.1:${explored.indexer.port}`;

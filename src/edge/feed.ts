@@ -94,17 +94,17 @@ export class EdgeFeed {
     // Without it, one that was deleted and created anew would be waited for until it has as many messages as before.
     const messages = await consumer.consume({ abort_on_missing_resource: true });
     const stop = () => void messages.close();
+    if (lost.aborted) return stop(); // its end comes to those who read it, and nobody does
     lost.addEventListener('abort', stop, { once: true });
     try {
-      if (lost.aborted) return;
       this.#caughtUp(last);
       for await (const message of messages) {
-        await this.#take(nats, message);
+        await this.#take(nats, message, lost);
         this.#caughtUp(last);
       }
     } finally {
       lost.removeEventListener('abort', stop);
-      await messages.close();
+      stop();
     }
   }
 
@@ -136,7 +136,7 @@ export class EdgeFeed {
     this.#reason = null;
   }
 
-  async #take(nats: Nats, stored: StoredMessage): Promise<void> {
+  async #take(nats: Nats, stored: StoredMessage, lost: AbortSignal): Promise<void> {
     const { id, fanOut } = this.#options;
     if (stored.seq > this.#next!) this.#cutOff(`the stream has no message ${this.#next} and goes on at ${stored.seq}`);
     if (!stored.headers?.has('Platform-Type')) {
@@ -145,7 +145,7 @@ export class EdgeFeed {
       this.#next = stored.seq + 1;
       return;
     }
-    const message = await readMessage(nats, id, stored);
+    const message = await readMessage(nats, id, stored, lost);
     const isWithoutBlock =
       this.#reader.position === null && (message.type === 'amendment' || message.type === 'settled');
     if (!isWithoutBlock) {

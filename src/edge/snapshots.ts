@@ -9,6 +9,7 @@ import type { Nats, NatsLink } from '../sync/relay/link.ts';
 import { type DatabaseId, databaseKey } from '../wire/data/database.ts';
 import type { SnapshotCoding } from '../wire/data/snapshot.ts';
 import type { StoredSnapshot } from '../wire/data/stored-snapshot.ts';
+import { bytesOf } from './stored-object.ts';
 
 const ETAG = /^"([0-9a-f]{32})-(gzip|zstd)"$/;
 
@@ -129,8 +130,7 @@ export class EdgeSnapshots {
       artifact.opened(headers);
       const digest = createHash('sha256');
       let written = 0;
-      for await (const bytes of found.data) {
-        this.#stopping.signal.throwIfAborted();
+      for await (const bytes of bytesOf(found, AbortSignal.any([this.#stopping.signal, nats.lost]))) {
         await file.writeFile(bytes);
         digest.update(bytes);
         written += bytes.length;

@@ -4,6 +4,7 @@ import type { Nats } from '../sync/relay/link.ts';
 import type { RecordHead } from '../sync/relay/record.ts';
 import { type DatabaseId, databaseKey } from '../wire/data/database.ts';
 import { envelopeOf } from '../wire/envelope.ts';
+import { bytesOf } from './stored-object.ts';
 
 /** The part of a stored message that is read. */
 export interface StoredMessage {
@@ -32,9 +33,15 @@ const TYPES: readonly string[] = [
 /**
  * Reads a message, and its body where that is stored apart.
  *
+ * @param lost aborted when the body is not waited for any more
  * @throws {PlatformError} STREAM_BODY_DIFFERS, STREAM_FOREIGN
  */
-export async function readMessage(nats: Nats, id: DatabaseId, message: StoredMessage): Promise<StreamMessage> {
+export async function readMessage(
+  nats: Nats,
+  id: DatabaseId,
+  message: StoredMessage,
+  lost: AbortSignal
+): Promise<StreamMessage> {
   const told = (name: string) => {
     const full = `Platform-${name}`;
     return message.headers?.has(full) ? message.headers.get(full) : null;
@@ -42,7 +49,8 @@ export async function readMessage(nats: Nats, id: DatabaseId, message: StoredMes
   const [type, height] = [told('Type') ?? '', Number(told('Height'))];
   if (!TYPES.includes(type) || !Number.isSafeInteger(height)) throw foreign(id, message, 'is of no known type');
   const [bucket, key] = [told('Bucket'), told('Key')];
-  const body = bucket === null || key === null ? message.data : await readObject(nats, bucket, key, message);
+  const body =
+    bucket === null || key === null ? message.data : await readObject(nats, { bucket, key, seq: message.seq }, lost);
   const sha256 = createHash('sha256').update(body).digest('hex');
   if (body.length !== Number(told('Size')) || sha256 !== told('Sha256'))
     throw new PlatformError('STREAM_BODY_DIFFERS', {
@@ -60,17 +68,24 @@ export async function readMessage(nats: Nats, id: DatabaseId, message: StoredMes
   };
 }
 
-async function readObject(nats: Nats, bucket: string, key: string, { seq }: StoredMessage): Promise<Uint8Array> {
+async function readObject(
+  nats: Nats,
+  { bucket, key, seq }: Readonly<{ bucket: string; key: string; seq: number }>,
+  lost: AbortSignal
+): Promise<Uint8Array> {
   const what = `the body of message ${seq}`;
-  let found: Uint8Array | null;
+  const parts: Uint8Array[] = [];
+  let isStored: boolean;
   try {
-    found = await (await nats.objects.open(bucket)).getBlob(key);
+    const found = await (await nats.objects.open(bucket)).get(key);
+    isStored = found !== null;
+    if (found) for await (const part of bytesOf(found, lost)) parts.push(part);
   } catch (cause) {
     const reason = `${what} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`;
     throw new PlatformError('STREAM_BODY_DIFFERS', { reason }, { cause });
   }
-  if (!found) throw new PlatformError('STREAM_BODY_DIFFERS', { reason: `${what} is not stored` });
-  return found;
+  if (!isStored) throw new PlatformError('STREAM_BODY_DIFFERS', { reason: `${what} is not stored` });
+  return Buffer.concat(parts);
 }
 
 function readFacts(id: DatabaseId, message: StoredMessage, body: Uint8Array, isWhole: boolean): StreamMessage['facts'] {

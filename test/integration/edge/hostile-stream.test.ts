@@ -5,6 +5,7 @@ import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManage
 import { Kvm } from '@nats-io/kv';
 import { connect, headers } from '@nats-io/transport-node';
 import { EdgeDirectory } from '../../../src/edge/directory.ts';
+import { EdgeFeed } from '../../../src/edge/feed.ts';
 import { EdgeFeeds } from '../../../src/edge/feeds.ts';
 import { ValuesReader } from '../../../src/edge/values.ts';
 import { silentLogger } from '../../../src/log.ts';
@@ -177,6 +178,51 @@ test('a stream that is deleted and created anew while its edge listens is anothe
   await stream.say(4);
   await stream.isPassedOn(1, 2, 3, 4);
   assert.equal(stream.cuts.length, 1);
+});
+
+test('a feed that is closed just before it listens ends, and one whose connection is lost just then goes on with the next', async () => {
+  const stream = new Stream('between');
+  await stream.create();
+  await stream.say(1);
+  const link = new NatsLink({ urls: [guarded.nats.url], creds: guarded.reader, token: undefined, log: silentLogger });
+  atEnd(() => link.close());
+  /** The link, with something that happens when a feed is about to listen. */
+  const during = (act: () => void, lost?: AbortSignal) => {
+    const connected = async (signal: AbortSignal) => {
+      const nats = await link.connected(signal);
+      const get = async (...asked: Parameters<JetStreamClient['consumers']['get']>) => {
+        const consumer = await nats.messages.consumers.get(...asked);
+        act();
+        return consumer;
+      };
+      const publish = nats.messages.publish.bind(nats.messages);
+      return { ...nats, messages: { publish, consumers: { get } }, lost: lost?.aborted === false ? lost : nats.lost };
+    };
+    return { reason: null, connected } as unknown as NatsLink;
+  };
+  let passedOn = 0;
+  const broadcast = async () => void passedOn++;
+  const fanOut = { broadcast, setPoint: () => undefined, breakOff: () => undefined };
+  const closed = Promise.withResolvers<void>();
+  const ended = new EdgeFeed({
+    id: stream.id,
+    fanOut,
+    log: silentLogger,
+    link: during(() => void ended.close().then(closed.resolve))
+  });
+  let isClosed = false;
+  void closed.promise.then(() => (isClosed = true));
+  await eventually('the closed feed has ended', 10_000, async () => isClosed);
+
+  const lost = new AbortController();
+  const goesOn = new EdgeFeed({
+    id: stream.id,
+    fanOut,
+    log: silentLogger,
+    link: during(() => lost.abort(), lost.signal)
+  });
+  await eventually('the other passes its block on', 10_000, async () => passedOn === 1);
+  await goesOn.close();
 });
 
 test('an edge on its origin: nothing of another block, how long it is silent, and the hashes of a block that is too long', async () => {

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { EdgeSnapshots } from '../../../src/edge/snapshots.ts';
+import { bytesOf } from '../../../src/edge/stored-object.ts';
 import { silentLogger } from '../../../src/log.ts';
 import type { Artifact } from '../../../src/replication/snapshot/artifact.ts';
 import type { NatsLink } from '../../../src/sync/relay/link.ts';
@@ -21,19 +22,22 @@ function storedAt(height: number, facts: Partial<StoredSnapshot> = {}): StoredSn
   return { coding: 'gzip', height, etag, headers: {}, ...place, sizeBytes: BODY.length, sha256, ...facts };
 }
 
-/** An edge's snapshots over a store in which every object has the same body. */
-async function open() {
+/** An edge's snapshots over a store in which every object has the same body, or one that does not end. */
+async function open({ isEndless = false } = {}) {
   const directory = temporaryDirectory('edge-snapshots');
   let fetched = 0;
+  const lost = new AbortController();
   const get = async () => {
     fetched += 1;
-    return { data: ReadableStream.from([Buffer.from(BODY)]) };
+    const data = isEndless ? new ReadableStream() : ReadableStream.from([Buffer.from(BODY)]);
+    return { data, error: Promise.resolve(null) };
   };
-  const link = { current: { objects: { open: async () => ({ get }) } } } as unknown as NatsLink;
+  const current = { objects: { open: async () => ({ get }) }, lost: lost.signal };
+  const link = { current } as unknown as NatsLink;
   const snapshots = await EdgeSnapshots.open({ link, directory, log: silentLogger });
   atEnd(() => snapshots.close());
   const files = () => readdirSync(directory, { recursive: true }).filter((name) => String(name).endsWith('.gzip'));
-  return { snapshots, files, fetched: () => fetched };
+  return { snapshots, files, lost, fetched: () => fetched };
 }
 
 async function textOf(artifact: Artifact): Promise<string> {
@@ -76,4 +80,26 @@ test('STREAM_BODY_DIFFERS: bytes that are not those that its origin stored end n
   await eventually('nothing of it stays', async () => files().length === 0);
   snapshots.list(ID, [storedAt(9, { etag: '"../../etc/passwd-gzip"' })], snapshots.epoch(ID));
   assert.equal(snapshots.find(ID, 'gzip', 9), null);
+});
+
+test('a snapshot whose bytes stop coming is given up with the connection, and keeps nobody from closing', async () => {
+  const { snapshots, lost, files } = await open({ isEndless: true });
+  snapshots.list(ID, [storedAt(9)], snapshots.epoch(ID));
+  const reading = textOf(snapshots.find(ID, 'gzip', 9)!);
+  lost.abort();
+  await assert.rejects(reading, { code: 'SNAPSHOT_FAILED' });
+  await eventually('its file is gone', async () => files().length === 0);
+  await snapshots.close();
+
+  const other = await open({ isEndless: true });
+  other.snapshots.list(ID, [storedAt(9)], other.snapshots.epoch(ID));
+  const unread = textOf(other.snapshots.find(ID, 'gzip', 9)!).catch((caught: unknown) => caught);
+  await other.snapshots.close();
+  assert.ok((await unread) instanceof Error);
+});
+
+test('bytes of an object that come too late are given up', async () => {
+  const error = Promise.resolve(null);
+  const bytes = bytesOf({ data: new ReadableStream(), error }, new AbortController().signal, 20);
+  await assert.rejects(bytes.next(), /no bytes came for 20 ms/);
 });

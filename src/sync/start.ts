@@ -106,7 +106,9 @@ export async function startSync(config: SyncConfig, { service, log, options }: S
     whereIs,
     lastReport: reportOf
   });
-  const relay = openRelay(config, log);
+  const isRunning = (id: DatabaseId) =>
+    supervisor.list().some((view) => view.state === 'running' && databaseKey(view.id) === databaseKey(id));
+  const relay = openRelay(config, log, isRunning);
   const fanOut = new FanOut({ config, log, lastReport: reportOf, hasOthers: relay !== null });
   const { supervisor, directory, artifacts, ...opened } = await openService({
     service,

@@ -20,6 +20,8 @@ interface LeaseOptions {
   /** The same after a restart: a process takes its predecessor's lease at once. */
   readonly holder: string;
   readonly replicas: number;
+  /** Whether this process has something to write; while it has not, it leaves the lease to others. */
+  readonly mayHold: () => boolean;
   readonly log: Logger;
 }
 
@@ -85,9 +87,15 @@ export class Lease {
       if (!this.isHeld) this.#end();
       await this.#pause();
     }
+    await this.#giveBack();
+  }
+
+  /** Ends the term at once, so that another process may begin. */
+  async #giveBack(): Promise<void> {
     const isMine = this.isHeld;
     this.#end();
-    if (isMine) await this.#bucket?.delete(key, { previousSeq: this.#revision }).catch(() => undefined); // it ends by itself
+    if (!isMine) return;
+    await this.#bucket?.delete(this.#options.key, { previousSeq: this.#revision }).catch(() => undefined); // it ends by itself
   }
 
   /** Until the next renewal or look, or the end of the term. */
@@ -97,7 +105,8 @@ export class Lease {
   }
 
   async #renew(nats: Nats): Promise<void> {
-    const { holder, replicas } = this.#options;
+    const { holder, replicas, mayHold } = this.#options;
+    if (!mayHold()) await this.#giveBack();
     if (nats !== this.#nats) {
       this.#bucket = await nats.values.create(LEASES_BUCKET, { history: 1, replicas, ttl: LEASE_MS });
       this.#nats = nats;
@@ -117,13 +126,14 @@ export class Lease {
     if (this.#term.signal.aborted) this.#term = new AbortController();
   }
 
-  /** Renews the lease, or takes one that nobody has. @returns its revision; null when another process has it */
+  /** Renews the lease, or takes one that nobody has. @returns its revision; null when another process has it, or is to have it */
   async #take(bucket: KV, holder: string): Promise<number | null> {
     const { key } = this.#options;
     if (this.isHeld) return bucket.update(key, holder, this.#revision);
     const found = await bucket.get(key);
     const isFree = found === null || found.operation !== 'PUT';
     this.#holder = isFree ? null : found.string();
+    if (!this.#options.mayHold()) return null;
     if (isFree) return bucket.create(key, holder);
     return this.#holder === holder ? bucket.update(key, holder, found.revision) : null;
   }

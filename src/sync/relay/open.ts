@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { SyncConfig } from '../../config/services/sync.ts';
 import type { Logger } from '../../log.ts';
+import type { DatabaseId } from '../../wire/data/database.ts';
 import { Relay } from './relay.ts';
 
 type RelayConfig = Pick<
@@ -16,8 +17,8 @@ type RelayConfig = Pick<
   | 'SYNC_STATE_DIR'
 >;
 
-/** The relay that the configuration asks for; null where it asks for none. */
-export function openRelay(config: RelayConfig, log: Logger): Relay | null {
+/** The relay that the configuration asks for; null where it asks for none. @param isFed tells whether a database's source runs */
+export function openRelay(config: RelayConfig, log: Logger, isFed: (id: DatabaseId) => boolean): Relay | null {
   if (config.SYNC_MODE !== 'server' || !config.SYNC_NATS_URL?.length) return null;
   return new Relay({
     nats: { urls: config.SYNC_NATS_URL, creds: config.SYNC_NATS_CREDS, token: config.SYNC_NATS_TOKEN },
@@ -28,6 +29,7 @@ export function openRelay(config: RelayConfig, log: Logger): Relay | null {
     },
     maxBacklogBytes: config.SYNC_RELAY_BACKLOG_BYTES,
     directory: join(config.SYNC_STATE_DIR, 'relay'),
+    isFed,
     log
   });
 }

@@ -20,6 +20,8 @@ const MAX_IN_FLIGHT_BYTES = 32 * 2 ** 20;
 const MAX_RECORDS = 100_000;
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
+/** A source that has not run for so long leaves the stream to other servers: one that starts again does not. */
+const UNFED_MS = 10_000;
 /** Pauses of a server that stands by: between two looks at the stream, and at its lease. */
 const STANDBY_LOOK_MS = 1_000;
 const LEASE_LOOK_MS = 50;
@@ -38,6 +40,10 @@ export interface PublisherOptions {
   readonly directory: string;
   /** Bytes that wait at most; with more, the stream continues with a `break`. */
   readonly maxBacklogBytes: number;
+  /** Whether the source of the database runs; absent: it always does. */
+  readonly isFed?: (id: DatabaseId) => boolean;
+  /** After so many milliseconds without its source, another server may write the stream; default: UNFED_MS. */
+  readonly unfedMs?: number;
   /** Awaited before a message is published by which blocks from this height on are no more; absent: nobody needs to know. */
   readonly onFork?: (nats: Nats, id: DatabaseId, fork: number) => Promise<void>;
   readonly log: Logger;
@@ -76,6 +82,8 @@ export class DatabasePublisher {
   #hasBegun = false;
   #state: PublisherView['state'] = 'away';
   #reason: string | null = 'nothing was published yet';
+  /** `performance.now()` when its source was last seen to run. */
+  #fedAt = 0;
   /** Why what was broadcast last is not in the spool; null: it is. */
   #fault: string | null = null;
 
@@ -197,7 +205,15 @@ export class DatabasePublisher {
   #openLease(holder: string): Lease {
     const { id, link, limits } = this.#options;
     const key = `${id.dbType}.${id.chain}.${id.network}`;
-    return new Lease({ link, key, holder, replicas: limits.replicas, log: this.#log });
+    return new Lease({ link, key, holder, replicas: limits.replicas, mayHold: () => this.#isFed(), log: this.#log });
+  }
+
+  /** Whether its source runs, or did so lately. */
+  #isFed(): boolean {
+    const { id, isFed = () => true, unfedMs = UNFED_MS } = this.#options;
+    const now = performance.now();
+    if (isFed(id)) this.#fedAt = now;
+    return now - this.#fedAt < unfedMs;
   }
 
   /** Waits for the lease, until the next look; what another server has published meanwhile waits no more. */
@@ -206,7 +222,7 @@ export class DatabasePublisher {
     const { holder } = lease;
     [this.#state, this.#reason] =
       holder === null
-        ? ['away', 'nobody has the lease of the stream yet']
+        ? ['away', this.#isFed() ? 'nobody has the lease of the stream yet' : 'the source of the database does not run']
         : ['standby', `another server (${holder}) writes the stream`];
     if (holder !== null) {
       const position = spool.find((await stream.tail())?.map(({ sha256 }) => sha256) ?? []);

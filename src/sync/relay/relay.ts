@@ -11,7 +11,8 @@ import { RelayValues, type ValuesOptions } from './values.ts';
 /** Time in which leases are given back at the end; otherwise they end by themselves. */
 const RELEASE_MS = 1_000;
 
-interface RelayOptions extends Pick<PublisherOptions, 'limits' | 'directory' | 'maxBacklogBytes'> {
+interface RelayOptions
+  extends Pick<PublisherOptions, 'limits' | 'directory' | 'maxBacklogBytes' | 'isFed' | 'unfedMs'> {
   readonly nats: Omit<LinkOptions, 'log'>;
   readonly log: Logger;
 }
@@ -37,17 +38,14 @@ export class Relay {
     after: ResumePoint
   ): Promise<void> {
     const key = databaseKey(id);
-    const { limits, directory, maxBacklogBytes, log } = this.#options;
+    const { nats: _, ...options } = this.#options;
     const publisher =
       this.#publishers.get(key) ??
       new DatabasePublisher({
+        ...options,
         id,
         link: this.#link,
-        limits,
-        directory,
-        maxBacklogBytes,
-        onFork: async (nats, of, fork) => this.#snapshots?.invalidate(nats, of, fork),
-        log
+        onFork: async (nats, of, fork) => this.#snapshots?.invalidate(nats, of, fork)
       });
     this.#publishers.set(key, publisher);
     return publisher.accept(messages, before, after);

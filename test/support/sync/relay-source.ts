@@ -95,12 +95,19 @@ interface OpenOptions {
   readonly maxBacklogBytes?: number;
   /** Gets what the relay warns of. */
   readonly warnings?: unknown[];
+  /** Whether sources run, which the relay is to notice after 300 ms. */
+  readonly isFed?: () => boolean;
 }
 
 /** Opens a relay; it is closed when the test file ends. */
 export function openRelay(
   { url, creds }: { readonly url: string; readonly creds?: string },
-  { directory = temporaryDirectory('relay'), maxBacklogBytes = 2 ** 30, warnings = [] }: OpenOptions = {}
+  {
+    directory = temporaryDirectory('relay'),
+    maxBacklogBytes = 2 ** 30,
+    warnings = [],
+    isFed = () => true
+  }: OpenOptions = {}
 ): Relay {
   const warn = (...said: unknown[]) => warnings.push(said);
   const log: Logger = Object.assign(Object.create(silentLogger), { warn, child: () => log });
@@ -109,6 +116,8 @@ export function openRelay(
     limits: { replicas: 1, keepMs: 3_600_000, maxBytes: 64 * 2 ** 20 },
     directory,
     maxBacklogBytes,
+    isFed,
+    unfedMs: 300,
     log
   });
   atEnd(() => relay.close());

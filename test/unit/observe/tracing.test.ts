@@ -45,13 +45,16 @@ test('without SYNC_NATS_URL no package of NATS is loaded; with it, what connects
     SYNC_RELAY_BACKLOG_BYTES: 2 ** 20,
     SYNC_STATE_DIR: '/nonexistent'
   } as const;
-  assert.equal(openRelay({ ...config, SYNC_NATS_URL: undefined }, silentLogger), null);
   assert.equal(
-    openRelay({ ...config, SYNC_MODE: 'client', SYNC_NATS_URL: ['nats://127.0.0.1:9'] }, silentLogger),
+    openRelay({ ...config, SYNC_NATS_URL: undefined }, silentLogger, () => true),
+    null
+  );
+  assert.equal(
+    openRelay({ ...config, SYNC_MODE: 'client', SYNC_NATS_URL: ['nats://127.0.0.1:9'] }, silentLogger, () => true),
     null
   );
   assert.deepEqual(resolved.filter(isStreaming), []);
-  const relay = openRelay({ ...config, SYNC_NATS_URL: ['nats://127.0.0.1:9'] }, silentLogger);
+  const relay = openRelay({ ...config, SYNC_NATS_URL: ['nats://127.0.0.1:9'] }, silentLogger, () => true);
   await relay?.close();
   assert.ok(resolved.some(isStreaming));
 });

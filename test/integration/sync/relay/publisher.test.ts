@@ -180,6 +180,33 @@ test('one of two servers publishes; the other stands by and continues the stream
   assert.deepEqual(await second.published(), second.sent);
 });
 
+test('a server whose source does not run leaves the stream to another one, and takes it again when nobody has it', async () => {
+  const [first, second] = [new RelaySource(nats, 'unfed'), new RelaySource(nats, 'unfed')];
+  let runs = true;
+  const relay = openRelay(nats, { isFed: () => runs });
+  await first.keep(relay);
+  await first.isPublished(relay);
+  const other = openRelay(nats);
+  await second.keep(other, pointAt(0, 'a', 0));
+  await first.block(relay);
+  await second.block(other);
+  await first.isPublished(relay);
+  runs = false;
+  await second.block(other);
+  await second.isPublished(other);
+  assert.deepEqual(await second.types(), ['break 0', 'block 1', 'point 1', 'block 2']);
+  await eventually('it stands by', async () => relay.view(first.id)?.state === 'standby');
+  await other.close();
+  await eventually('nobody has it', async () => /source .* does not run/.test(relay.view(first.id)?.reason ?? ''));
+  assert.equal(relay.view(first.id)?.state, 'away', 'that is ill health');
+  runs = true;
+  await first.block(relay);
+  await first.block(relay);
+  await first.isPublished(relay);
+  assert.deepEqual((await first.types()).slice(4), ['point 2', 'block 3']);
+  assert.deepEqual(await first.published(), first.sent);
+});
+
 test('a server takes a stream over with a break where it has sent other bytes of the last block', async () => {
   const [first, second] = [new RelaySource(nats, 'differs'), new RelaySource(nats, 'differs')];
   const [relay, standby] = [openRelay(nats), openRelay(nats)];

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, open, rm } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PlatformError } from '../errors.ts';
@@ -9,6 +9,8 @@ import type { Nats, NatsLink } from '../sync/relay/link.ts';
 import { type DatabaseId, databaseKey } from '../wire/data/database.ts';
 import type { SnapshotCoding } from '../wire/data/snapshot.ts';
 import type { StoredSnapshot } from '../wire/data/stored-snapshot.ts';
+import { type CacheDirectory, openCacheDirectory } from './cache-directory.ts';
+import { CachedFiles } from './cached-files.ts';
 import { bytesOf } from './stored-object.ts';
 
 const ETAG = /^"([0-9a-f]{32})-(gzip|zstd)"$/;
@@ -17,6 +19,8 @@ interface SnapshotsOptions {
   readonly link: NatsLink;
   /** Directory of the files; absent: one below the system's temporary directory. */
   readonly directory: string | undefined;
+  /** Bytes of all files together. */
+  readonly maxBytes: number;
   readonly log: Logger;
 }
 
@@ -35,22 +39,29 @@ export class EdgeSnapshots {
   readonly #shelves = new Map<string, Shelf>();
   readonly #fetching = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
-  readonly #directory: string;
+  readonly #directory: CacheDirectory;
+  readonly #cached: CachedFiles;
+  #fetched = 0;
 
-  private constructor(options: SnapshotsOptions, directory: string) {
+  private constructor(options: SnapshotsOptions, directory: CacheDirectory) {
     this.#options = options;
     this.#directory = directory;
+    this.#cached = new CachedFiles(options.maxBytes);
   }
 
-  /** @throws {PlatformError} DISK_FULL when the directory cannot be made */
+  /** @throws {PlatformError} DISK_FULL when the directory cannot be made; STATE_UNUSABLE when it cannot be locked */
   static async open(options: SnapshotsOptions): Promise<EdgeSnapshots> {
-    const { directory = tmpdir() } = options;
+    const { directory = tmpdir(), log } = options;
     try {
-      await mkdir(directory, { recursive: true, mode: 0o700 });
-      return new EdgeSnapshots(options, await mkdtemp(join(directory, 'platform-edge-')));
+      return new EdgeSnapshots(options, await openCacheDirectory(directory, log));
     } catch (caught) {
       throw PlatformError.from(caught, 'DISK_FULL', { directory });
     }
+  }
+
+  /** Bytes of the files, those that are being fetched as a whole. */
+  get bytes(): number {
+    return this.#cached.bytes;
   }
 
   /** A mark to hand to `list`, taken before the list is asked for. */
@@ -78,20 +89,23 @@ export class EdgeSnapshots {
    * Finds the newest snapshot up to a block, or the one of a download that is resumed.
    *
    * @param tag entity tag of the download; undefined: none is resumed
-   * @returns null when there is none; else its bytes come as they are fetched
+   * @returns null when there is none, or no room for it; else its bytes come as they are fetched
    */
   find(id: DatabaseId, coding: SnapshotCoding, upTo: number, tag?: string): Artifact | null {
     const shelf = this.#shelf(id);
     const all = shelf.listed.filter((each) => each.coding === coding && each.height <= upTo);
     const found = tag === undefined ? all[0] : all.find(({ etag }) => etag === tag);
     if (!found) return null;
-    return shelf.files.get(found.object) ?? this.#fetch(id, shelf, found);
+    const known = shelf.files.get(found.object);
+    if (!known) return this.#fetch(id, shelf, found);
+    this.#cached.use(known);
+    return known;
   }
 
   async close(): Promise<void> {
     this.#stopping.abort();
     await Promise.all(this.#fetching);
-    await rm(this.#directory, { recursive: true, force: true });
+    await this.#directory.release();
   }
 
   #shelf(id: DatabaseId): Shelf {
@@ -100,21 +114,25 @@ export class EdgeSnapshots {
     return shelf;
   }
 
-  /** Begins to fetch a snapshot; null while NATS is away, or where its tag is none of an origin's. */
+  /** Begins to fetch a snapshot; null while NATS is away, where its tag is none of an origin's, and where it has no room. */
   #fetch(id: DatabaseId, shelf: Shelf, stored: StoredSnapshot): Artifact | null {
     const [, buildId, coding] = ETAG.exec(stored.etag) ?? [];
     const nats = this.#options.link.current;
     if (buildId === undefined || coding !== stored.coding || !nats) return null;
-    const path = join(this.#directory, `${buildId}.${coding}`);
+    if (!this.#cached.makeRoom(stored.sizeBytes, (artifact) => this.#giveUp(artifact))) return null;
+    // One that gave way may be fetched again before its file is gone.
+    const path = join(this.#directory.path, `${buildId}-${this.#fetched++}.${coding}`);
     const resource = databaseKey(id);
     const artifact = new Artifact({ buildId, coding: stored.coding, path, resource, key: stored.object });
     shelf.files.set(stored.object, artifact);
+    this.#cached.add(artifact, stored.sizeBytes);
     const fetching = this.#download(nats, stored, artifact)
       .catch(async (caught) => {
         shelf.files.delete(stored.object); // who asks next begins anew
         this.#options.log.warn({ err: caught, database: resource }, 'a snapshot could not be fetched from NATS');
         artifact.fail(PlatformError.from(caught, 'SNAPSHOT_FAILED'));
         await rm(path, { force: true });
+        this.#cached.remove(artifact);
       })
       .finally(() => this.#fetching.delete(fetching));
     this.#fetching.add(fetching);
@@ -131,9 +149,10 @@ export class EdgeSnapshots {
       const digest = createHash('sha256');
       let written = 0;
       for await (const bytes of bytesOf(found, AbortSignal.any([this.#stopping.signal, nats.lost]))) {
+        written += bytes.length;
+        if (written > sizeBytes) break;
         await file.writeFile(bytes);
         digest.update(bytes);
-        written += bytes.length;
         if (written < sizeBytes) artifact.grew(written); // its last bytes come when it is known to be what was stored
       }
       if (written !== sizeBytes || digest.digest('hex') !== sha256)
@@ -148,10 +167,20 @@ export class EdgeSnapshots {
 
   /** Removes files that are listed no more, when nobody reads them. */
   #tidy(shelf: Shelf): void {
-    for (const [object, artifact] of shelf.files) {
-      if (shelf.listed.some((each) => each.object === object)) continue;
-      shelf.files.delete(object);
-      void artifact.whenIdle().then(() => rm(artifact.path, { force: true }));
-    }
+    for (const [object, artifact] of shelf.files)
+      if (!shelf.listed.some((each) => each.object === object)) void this.#remove(shelf, object, artifact);
+  }
+
+  /** Removes a file that nobody reads, for another one. */
+  #giveUp(artifact: Artifact): void {
+    for (const shelf of this.#shelves.values())
+      for (const [object, each] of shelf.files) if (each === artifact) void this.#remove(shelf, object, artifact);
+  }
+
+  async #remove(shelf: Shelf, object: string, artifact: Artifact): Promise<void> {
+    shelf.files.delete(object);
+    await artifact.whenIdle();
+    await rm(artifact.path, { force: true });
+    this.#cached.remove(artifact);
   }
 }

@@ -17,7 +17,8 @@ import { ValuesReader } from './values.ts';
 
 /** Messages that are kept for subscribers that come back, of each database. */
 const WINDOW = { messages: 2_000, bytes: 256 * 2 ** 20 };
-const NO_SNAPSHOTS = { built: 0, failed: 0, shared: 0, running: 0, bytes: 0, oldestBuildMs: 0 };
+/** An edge builds no snapshots. */
+const NO_BUILDS = { built: 0, failed: 0, shared: 0, running: 0, oldestBuildMs: 0 };
 
 /** A running edge. */
 interface Edge extends RunningService {
@@ -45,7 +46,8 @@ export async function startEdge(config: EdgeConfig, { service, log }: Start): Pr
     hasOthers: true,
     window: WINDOW
   });
-  const snapshots = await EdgeSnapshots.open({ link, directory: config.SNAPSHOT_CACHE_DIR, log });
+  const { SNAPSHOT_CACHE_DIR: cache, SNAPSHOT_CACHE_MAX_BYTES: maxBytes } = config;
+  const snapshots = await EdgeSnapshots.open({ link, directory: cache, maxBytes, log });
   const feeds = new EdgeFeeds({ link, fanOut, onFork: (id, fork) => snapshots.invalidate(id, fork), log });
   const onSilence = (id: DatabaseId) => fanOut.tellStatus(id);
   const values = new ValuesReader({ link, ids: () => feeds.ids, snapshots, log, onSilence });
@@ -54,7 +56,7 @@ export async function startEdge(config: EdgeConfig, { service, log }: Start): Pr
   const metrics = createSyncMetrics({
     mode: 'server',
     fanOut: () => fanOut.counts,
-    snapshots: () => NO_SNAPSHOTS,
+    snapshots: () => ({ ...NO_BUILDS, bytes: snapshots.bytes }),
     hubIsUp: () => null,
     waitingTasks: () => 0,
     freeBytes: async () => ({}),

@@ -5,6 +5,7 @@ import { syncVariables } from './sync.ts';
 
 const {
   SNAPSHOT_CACHE_DIR,
+  SNAPSHOT_CACHE_MAX_BYTES,
   SYNC_NATS_URL,
   SYNC_NATS_CREDS,
   SYNC_NATS_TOKEN,
@@ -50,6 +51,10 @@ export const edgeVariables = {
   SNAPSHOT_CACHE_DIR: {
     ...SNAPSHOT_CACHE_DIR,
     doc: "directory of snapshots from NATS; default: below the system's directory of temporary files"
+  },
+  SNAPSHOT_CACHE_MAX_BYTES: {
+    ...SNAPSHOT_CACHE_MAX_BYTES,
+    doc: 'bytes of these snapshots, with those being read; one without room is asked at SYNC_ORIGIN_URL'
   },
   SNAPSHOT_RATE_FULL,
   SNAPSHOT_RATE_INCR,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { EdgeSnapshots } from '../../../src/edge/snapshots.ts';
 import { bytesOf } from '../../../src/edge/stored-object.ts';
@@ -23,8 +24,7 @@ function storedAt(height: number, facts: Partial<StoredSnapshot> = {}): StoredSn
 }
 
 /** An edge's snapshots over a store in which every object has the same body, or one that does not end. */
-async function open({ isEndless = false } = {}) {
-  const directory = temporaryDirectory('edge-snapshots');
+async function open({ isEndless = false, maxBytes = 2 ** 20, directory = temporaryDirectory('edge-snapshots') } = {}) {
   let fetched = 0;
   const lost = new AbortController();
   const get = async () => {
@@ -34,10 +34,10 @@ async function open({ isEndless = false } = {}) {
   };
   const current = { objects: { open: async () => ({ get }) }, lost: lost.signal };
   const link = { current } as unknown as NatsLink;
-  const snapshots = await EdgeSnapshots.open({ link, directory, log: silentLogger });
+  const snapshots = await EdgeSnapshots.open({ link, directory, maxBytes, log: silentLogger });
   atEnd(() => snapshots.close());
   const files = () => readdirSync(directory, { recursive: true }).filter((name) => String(name).endsWith('.gzip'));
-  return { snapshots, files, lost, fetched: () => fetched };
+  return { snapshots, files, lost, directory, fetched: () => fetched };
 }
 
 async function textOf(artifact: Artifact): Promise<string> {
@@ -80,6 +80,43 @@ test('STREAM_BODY_DIFFERS: bytes that are not those that its origin stored end n
   await eventually('nothing of it stays', async () => files().length === 0);
   snapshots.list(ID, [storedAt(9, { etag: '"../../etc/passwd-gzip"' })], snapshots.epoch(ID));
   assert.equal(snapshots.find(ID, 'gzip', 9), null);
+});
+
+test('files take no more bytes than they may: those that nobody reads give way, and what has no room is left to the origin', async () => {
+  const { snapshots, files, fetched } = await open({ maxBytes: 2 * BODY.length });
+  snapshots.list(ID, [storedAt(9), storedAt(5), storedAt(3)], snapshots.epoch(ID));
+  const find = (height: number) => snapshots.find(ID, 'gzip', height);
+  for (const height of [9, 5, 9]) await textOf(find(height)!);
+  const third = find(3)!;
+  const reading = third.read(0, null);
+  await reading.next();
+  await eventually('the one that was not used for longest is gone', async () => files().length === 2);
+  assert.equal(snapshots.bytes, 2 * BODY.length);
+  assert.deepEqual([find(9)?.etag, fetched()], [storedAt(9).etag, 3], 'the other one is there');
+  const first = find(9)!.read(0, null);
+  await first.next();
+  assert.equal(find(5), null, 'both are read');
+  await first.return(undefined);
+  await textOf(find(5)!);
+  assert.equal(await textOf(find(5)!), BODY);
+  await reading.return(undefined);
+});
+
+test('files that a killed edge left are removed at the next start, and nothing of an edge that lives', async () => {
+  const { snapshots, files, directory } = await open();
+  snapshots.list(ID, [storedAt(9)], snapshots.epoch(ID));
+  await textOf(snapshots.find(ID, 'gzip', 9)!);
+  const left = join(directory, 'platform-edge-killed');
+  mkdirSync(left);
+  for (const name of ['lock', 'kept.gzip']) writeFileSync(join(left, name), '');
+  mkdirSync(join(directory, 'another'));
+  const long = new Date(Date.now() - 3_600_000);
+  for (const name of readdirSync(directory)) utimesSync(join(directory, name), long, long);
+  await open({ directory });
+  assert.ok(!existsSync(left));
+  assert.ok(existsSync(join(directory, 'another')));
+  assert.equal(files().length, 1);
+  assert.equal(await textOf(snapshots.find(ID, 'gzip', 9)!), BODY);
 });
 
 test('a snapshot whose bytes stop coming is given up with the connection, and keeps nobody from closing', async () => {

@@ -49,11 +49,12 @@ export class EdgeDirectory implements ActorDirectory {
     // Before the stream has said it, the origin's word counts where it is about the same block.
     const told = origin?.height === height && sameBlock(origin.hashes, hashes) ? origin : undefined;
     const tip = Math.max(height, origin?.height ?? height);
+    const waitsFor = this.waitsFor(id);
     return {
       id,
       dbName: '',
       mode: 'server',
-      phase: 'following',
+      phase: waitsFor === null ? 'live' : 'reconnecting',
       circuit: 'closed',
       pollErrorCount: 0,
       databaseSilentS: Math.max(this.#values.silentS(id), origin?.databaseSilentS ?? 0),
@@ -63,7 +64,7 @@ export class EdgeDirectory implements ActorDirectory {
       tip,
       lagBlocks: tip - height,
       schemaFingerprint: schema,
-      lastError: this.waitsFor(id),
+      lastError: waitsFor,
       settledHeight: position.settledHeight ?? told?.settledHeight ?? null,
       amendments: position.amendments ?? told?.amendments ?? null
     };

@@ -51,7 +51,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
       describe: (id: DatabaseId) => describeActor(id, deps),
       pipeline: () => {
         const lanes = deps.actorsView().map((actor) => ({ ...actor, ...describeActor(actor.id, deps) }));
-        return syncPipeline(config.SYNC_MODE, lanes, {
+        return syncPipeline(deps.origin ? 'edge' : config.SYNC_MODE, lanes, {
           isKnown: directory.discovered,
           isUp: deps.hubIsUp?.() ?? null
         });

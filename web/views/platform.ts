@@ -3,9 +3,9 @@ import type { PlatformView } from '../../src/service/platform/platform-view.ts';
 import { NEAR_BLOCKS } from '../../src/wire/state/pipeline.ts';
 import { type Cell, count, h, Table } from '../dom.ts';
 import { LaneView, laneOf, MARKS } from '../drawing/pipeline.ts';
+import { Edges, KINDS } from './edges.ts';
 
 const COLUMNS = ['Service', 'Works for', 'State', 'Height', 'Lag', 'Why', 'Version'];
-const KINDS = { well: 'good', working: 'busy', waiting: 'warn', failed: 'bad', unknown: 'quiet' } as const;
 const keyOf = ({ url, service, lane }: PlatformRow) => `${url} ${service} ${lane}`;
 
 /** The services of the platform: the way of blocks through all of them, then one row each. */
@@ -15,6 +15,7 @@ export class Platform {
   readonly #views = new Map<string, LaneView>();
   readonly #links = new Map<string, HTMLAnchorElement>();
   readonly #table = new Table('Services of the platform', COLUMNS);
+  readonly #edges = new Edges();
   #shown = '';
 
   constructor() {
@@ -22,6 +23,7 @@ export class Platform {
       h('h2', {}, 'Platform'),
       this.#lanes,
       h('div', { class: 'card' }, this.#table.element),
+      this.#edges.element,
       h('h2', {}, 'This service')
     );
   }
@@ -35,7 +37,9 @@ export class Platform {
     if (lanes.join() !== this.#shown) this.#build(lanes);
     this.#shown = lanes.join();
     for (const lane of lanes) this.#views.get(lane)!.update(laneOf(pipeline, lane));
-    this.#table.update(rows.map((row) => ({ key: keyOf(row), cells: this.#cells(row) })));
+    const others = rows.filter(({ service }) => service !== 'edge');
+    this.#table.update(others.map((row) => ({ key: keyOf(row), cells: this.#cells(row) })));
+    this.#edges.update(rows.filter(({ service }) => service === 'edge'));
   }
 
   #cells(row: PlatformRow): Cell[] {

@@ -18,6 +18,8 @@ export interface PlatformRow {
   readonly lag: number | null;
   /** Why it is not well. */
   readonly reason: string | null;
+  /** Its subscribers; null where it serves none. */
+  readonly subscribers: number | null;
 }
 
 /** By service: the ones that its blocks may come from. */
@@ -27,7 +29,8 @@ const RESTS_ON: Readonly<Record<string, readonly string[]>> = {
   indexer: ['decoder'],
   explorer: ['indexer'],
   'sync server': ['indexer', 'decoder'],
-  replica: ['sync server']
+  replica: ['sync server'],
+  edge: ['sync server']
 };
 
 const stands = ({ state }: PlatformRow) => state === 'failed' || state === 'waiting';

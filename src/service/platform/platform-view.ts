@@ -17,6 +17,7 @@ const ORDER = [
   'indexer',
   'sync server',
   'replica',
+  'edge',
   'explorer',
   'tracker',
   'encoder',
@@ -24,7 +25,7 @@ const ORDER = [
   'hub'
 ];
 const WAY = ORDER.slice(0, 5);
-const SYNC_ROLES = ['sync server', 'replica'];
+const SYNC_ROLES = ['sync server', 'replica', 'edge'];
 
 /** A box of a service, with the service that told of it. */
 interface Found {
@@ -64,7 +65,9 @@ function rowOf({ told, node }: Found): PlatformRow {
   const { role, lane, state, doing, height, reason } = node;
   const arriving = look?.pipeline.edges.filter(({ to }) => to === node.id) ?? [];
   const lag = arriving.find((edge) => edge.lag !== null)?.lag ?? null;
-  const row = { service: role, lane: lane && worksFor(role, lane), state, doing, height, lag, reason };
+  const served = look?.pipeline.nodes.find((each) => each.role === 'subscribers' && each.lane === lane);
+  const subscribers = SYNC_ROLES.includes(role) ? (served?.count ?? null) : null;
+  const row = { service: role, lane: lane && worksFor(role, lane), state, doing, height, lag, reason, subscribers };
   if (role === 'coin node') return { ...row, isSelf: false, url: null, version: null };
   return { ...row, isSelf: url === null, url: url && url + look!.console, version: look!.version };
 }
@@ -75,7 +78,7 @@ function worksFor(role: string, lane: string): string {
 }
 
 function silentRow({ url, fault }: ToldOrOwn): PlatformRow {
-  const nothing = { service: null, version: null, lane: null, height: null, lag: null };
+  const nothing = { service: null, version: null, lane: null, height: null, lag: null, subscribers: null };
   const state = fault === null ? 'unknown' : 'failed';
   return {
     ...nothing,

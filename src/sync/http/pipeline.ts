@@ -39,14 +39,15 @@ interface HubLook {
 }
 
 /**
- * The way of blocks as a sync service knows it: a server's databases, actors and subscribers; a client's sources and replicas.
+ * The way of blocks as a sync service knows it: a server's databases, actors and subscribers; a client's sources and replicas; an
+ * edge's streams and subscribers.
  *
  * @param hub whether it has named any database yet, and whether it answered when it was asked last
  */
-export function syncPipeline(mode: 'server' | 'client', lanes: readonly SyncLane[], hub: HubLook): Pipeline {
-  const parts = lanes.map(mode === 'server' ? serverLane : clientLane);
+export function syncPipeline(mode: 'server' | 'client' | 'edge', lanes: readonly SyncLane[], hub: HubLook): Pipeline {
+  const parts = lanes.map(LANES[mode]);
   return {
-    nodes: [hubBox(hub, lanes.length), ...parts.flatMap(({ nodes }) => nodes)],
+    nodes: [...(mode === 'edge' ? [] : [hubBox(hub, lanes.length)]), ...parts.flatMap(({ nodes }) => nodes)],
     edges: parts.flatMap(({ edges }) => edges)
   };
 }
@@ -67,7 +68,7 @@ function hubBox({ isKnown, isUp }: HubLook, count: number): PipelineNode {
 
 /** database → sync server → subscribers */
 function serverLane(lane: SyncLane): Pipeline {
-  const { report, subscribers, subscriber_count: readers } = lane;
+  const { report } = lane;
   const key = databaseKey(lane.id);
   const server = actorBox(lane, 'sync server', 'source');
   const database: PipelineNode = {
@@ -75,6 +76,29 @@ function serverLane(lane: SyncLane): Pipeline {
     ...databaseCondition(report),
     height: report?.tip ?? null
   };
+  return servingLane(database, server, lane);
+}
+
+/** stream → edge → subscribers; the tip is that of its origin */
+function edgeLane(lane: SyncLane): Pipeline {
+  const key = databaseKey(lane.id);
+  const { report, waiting } = lane;
+  const edge = actorBox(lane, 'edge', 'edge');
+  const isRead = report !== null && !waiting?.on;
+  const stream: PipelineNode = {
+    ...boxOf(key, 'stream', 'stream in NATS'),
+    state: isRead ? 'well' : 'waiting',
+    doing: isRead ? 'is read' : 'is not passed on',
+    height: report?.tip ?? null,
+    reason: isRead ? null : boundReason(waiting?.on)
+  };
+  return servingLane(stream, edge, lane);
+}
+
+/** Origin of blocks → the part that serves them → subscribers */
+function servingLane(from: PipelineNode, server: PipelineNode, lane: SyncLane): Pipeline {
+  const { subscribers, subscriber_count: readers } = lane;
+  const key = databaseKey(lane.id);
   const stalled = subscribers.filter(({ state }) => state === 'stalled').length;
   const lags = subscribers.map(({ lag }) => lag).filter((lag) => lag !== null);
   const slowest = lags.length === 0 ? null : Math.max(...lags);
@@ -84,12 +108,13 @@ function serverLane(lane: SyncLane): Pipeline {
     state: readers === 0 ? 'unknown' : takenState,
     doing: readingOf(readers, stalled, slowest ?? 0),
     height: slowest === null || server.height === null ? null : server.height - slowest,
-    reason: stalled > 0 ? 'a subscriber that reads nothing for too long is dropped' : null
+    reason: stalled > 0 ? 'a subscriber that reads nothing for too long is dropped' : null,
+    count: readers
   };
   return {
-    nodes: [database, server, taker],
+    nodes: [from, server, taker],
     edges: [
-      { ...arrowOf(database, server, server, server.height), ...(lane.state === 'running' ? {} : { lag: null }) },
+      { ...arrowOf(from, server, server, server.height), ...(lane.state === 'running' ? {} : { lag: null }) },
       { ...arrowOf(server, taker, taker, server.height), lag: slowest }
     ]
   };
@@ -117,6 +142,8 @@ function clientLane(lane: SyncLane): Pipeline {
   });
   return { nodes: [...sources.map(({ node }) => node), replica], edges: arrows };
 }
+
+const LANES = { server: serverLane, client: clientLane, edge: edgeLane } as const;
 
 function sourceBox(key: string, { url, state, height, error }: Source, isUp: boolean): PipelineNode {
   const name = URL.parse(url)?.host ?? url;

@@ -24,6 +24,8 @@ export interface PipelineNode {
   readonly percent: number | null;
   /** Why it is not well. */
   readonly reason: string | null;
+  /** Number of those that the box stands for; absent: it is one. */
+  readonly count?: number | undefined;
 }
 
 /** One arrow between two boxes of a lane. */

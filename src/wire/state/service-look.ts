@@ -17,7 +17,8 @@ const NodeSchema = Type.Object({
   since: NumberOrNull,
   height: NumberOrNull,
   percent: NumberOrNull,
-  reason: TextOrNull
+  reason: TextOrNull,
+  count: Type.Optional(Type.Number())
 });
 const EdgeSchema = Type.Object({
   from: Text,

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { WebSocket } from 'ws';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import type { StoredSnapshot } from '../../../src/wire/data/stored-snapshot.ts';
+import type { ServiceLook } from '../../../src/wire/state/service-look.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { startServiceProcess } from '../../support/service-process.ts';
 import { appendBlocks, createDecoder, reorg } from '../../support/sync/generated-decoder.ts';
@@ -114,6 +115,15 @@ test('a client behind an edge has the rows of the source, through a reorg and th
     async () => JSON.parse((await ask('/catalog')).text).databases.length === 1
   );
   assert.equal((await fetch(`${edge}/status/${DATABASE}`)).status, 401);
+
+  const { nodes } = (JSON.parse((await ask('/debug/pipeline')).text) as ServiceLook).pipeline;
+  const shown = nodes.map(({ role, state, height, count }) => [role, state, role === 'subscribers' ? count : height]);
+  const tip = nodes[0]?.height;
+  assert.deepEqual(shown, [
+    ['stream', 'well', tip],
+    ['edge', 'well', tip],
+    ['subscribers', 'well', 2]
+  ]);
 
   await nats.end();
   await isReady(503);

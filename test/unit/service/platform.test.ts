@@ -64,6 +64,22 @@ test('reports of services become one path of blocks, and a row for each', () => 
   );
 });
 
+test('an edge is a row of its own behind the servers, with its lag and its subscribers', () => {
+  const lane = 'indexer/litecoin/regtest';
+  const found = laneOf(lane, ['stream', 9], ['edge', 4]);
+  const taker = { ...boxOf(lane, 'subscribers', '2,000 subscribers'), count: 2_000 };
+  const edge = { ...lookOf('sync', { ...found, nodes: [...found.nodes, taker] }), instance: 'edge' };
+  const { pipeline, rows } = platformView(SERVER, [{ url: 'http://edge1:3012', look: edge, fault: null }]);
+  assert.deepEqual(
+    rows.map(({ service, url, lane: of, height, lag, subscribers }) => [service, url, of, height, lag, subscribers]),
+    [
+      ['sync server', null, 'indexer/LTC/regtest', 4, 0, null],
+      ['edge', 'http://edge1:3012/', lane, 4, 5, 2_000]
+    ]
+  );
+  assert.deepEqual(pipeline.nodes, [], 'no service is on the way to it');
+});
+
 test('a service that does not answer keeps its place, with the reason; one that never answered has a row', () => {
   const never: ToldService = { url: 'http://encoder:1', look: null, fault: 'connect ECONNREFUSED' };
   const { pipeline, rows } = platformView(SERVER, [toldOf(INDEXER, 'timed out'), toldOf(DECODER), never]);

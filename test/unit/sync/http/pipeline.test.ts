@@ -62,6 +62,23 @@ test('a server shows its database, what it sent, and the slowest of its subscrib
   );
 });
 
+test('an edge shows its stream in place of a database, the number of its subscribers, and no hub', () => {
+  const known = lane(reportOf(INDEXER, { tip: 9, phase: 'live' }));
+  const { nodes, edges } = syncPipeline('edge', [{ ...known, subscriber_count: 1_500 }], HUB);
+  assert.deepEqual(
+    nodes.map(({ role, state, height, count }) => [role, state, height, count]),
+    [
+      ['stream', 'well', 9, undefined],
+      ['edge', 'well', 7, undefined],
+      ['subscribers', 'well', null, 1_500]
+    ]
+  );
+  assert.equal(edges[0]?.lag, 2);
+  const waiting = { on: 'NATS cannot be reached', since: 0 };
+  const [stream, edge] = syncPipeline('edge', [{ ...known, report: null, waiting }], HUB).nodes;
+  assert.deepEqual([stream?.state, stream?.reason, edge?.state], ['waiting', 'NATS cannot be reached', 'unknown']);
+});
+
 test('a subscriber that is far behind does not keep up', () => {
   const late = { id: 'a', lastSentBlock: 7, appliedBlock: 0, lag: 7, state: 'draining', bufferedBytes: 0 } as const;
   const { nodes } = syncPipeline('server', [lane(reportOf(INDEXER, { tip: 9 }), [late])], HUB);

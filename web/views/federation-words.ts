@@ -33,11 +33,11 @@ export function findTrouble(set: FederationWords): Told {
   const missing = members.filter(({ connected }) => !connected).map(({ pubkey }) => shortKey(pubkey));
   const there = members.length - missing.length;
   const place = `The log is at ${seq.toLocaleString('en')}, view ${view.toLocaleString('en')}.`;
-  const names = missing.join(', ');
+  const names = `${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'}`;
   if (phase === 'halted') return { text: `This hub is halted: it votes no more. See --rejoin. ${place}`, kind: 'bad' };
   if (there < votes)
     return {
-      text: `Writes wait: ${votes} hubs decide, ${there} are connected here; ${names} missing. ${place}`,
+      text: `Writes wait: ${votes} of ${members.length} hubs decide, and ${names} missing here. ${place}`,
       kind: 'bad'
     };
   if (phase === 'changingView')
@@ -46,7 +46,7 @@ export function findTrouble(set: FederationWords): Told {
   if (phase === 'starting') return { text: 'This hub is starting.', kind: 'warn' };
   if (missing.length > 0)
     return {
-      text: `Writes are decided by ${shortKey(leader)} and the others; ${names} missing. ${place}`,
+      text: `Writes are decided without all: ${names} missing here; ${shortKey(leader)} leads. ${place}`,
       kind: 'warn'
     };
   if (!safe)

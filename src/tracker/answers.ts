@@ -52,6 +52,9 @@ const MOST_VALUE = 2n ** 64n - 1n;
 /** Most bytes of a page: one of a long script has fewer coins than asked for. */
 const PAGE_BYTES = 8 * 2 ** 20;
 
+/** A waiting coin, and the cursor behind it. */
+type Placed = readonly [cursor: string, coin: WaitingCoin];
+
 interface Page {
   readonly json: CoinJson;
   /** Cursor behind the last coin; null on the last page. */
@@ -64,6 +67,8 @@ interface Page {
 export class TrackerAnswers {
   readonly #options: TrackerAnswersOptions;
   readonly #readAhead = new ReadAhead<Page>();
+  /** Sorted lists of the waiting coins of large scripts: each page of them takes a part. */
+  readonly #placed = new WeakMap<readonly WaitingCoin[], readonly Placed[]>();
 
   constructor(options: TrackerAnswersOptions) {
     this.#options = options;
@@ -109,7 +114,7 @@ export class TrackerAnswers {
       };
       if (!after?.startsWith(WAITING)) await coins.page(place, take);
       if (count === most) return { json, next: last.toString('hex'), newest };
-      const waiting = waitingAfter(after ?? '', await unstored(overlay, coins));
+      const waiting = this.#placedOf(await unstored(overlay, coins)).filter(([cursor]) => cursor > (after ?? ''));
       const shown = waiting.slice(0, most - count);
       for (const [, { name, value }] of shown) json.add(0, coinBytes(bytesOf(name), value), null, 0);
       return { json, next: shown.length < waiting.length ? shown.at(-1)![0] : null, newest };
@@ -140,6 +145,15 @@ export class TrackerAnswers {
     });
   }
 
+  /** Returns waiting coins, largest first, each with the cursor behind it. */
+  #placedOf(coins: readonly WaitingCoin[]): readonly Placed[] {
+    const placed =
+      this.#placed.get(coins) ??
+      coins.map((coin): Placed => [waitingCursor(coin), coin]).sort(([a], [b]) => (a < b ? -1 : 1));
+    this.#placed.set(coins, placed);
+    return placed;
+  }
+
   /** Names the state of coins and mempool. */
   get #version(): string {
     return `${this.#opened.version} ${this.#options.mempool.version}`;
@@ -159,12 +173,6 @@ function syncText(sync: string, newest: BlockRef | null): string {
 
 /** Returns the most coins that fit into a page. */
 const mostOfPage = (scriptHex: string): number => Math.floor(PAGE_BYTES / (COIN_JSON_BYTES + scriptHex.length));
-
-/** Returns the waiting coins behind a cursor, largest first, each with the cursor behind it. */
-function waitingAfter(after: string, coins: readonly WaitingCoin[]): readonly (readonly [string, WaitingCoin])[] {
-  const placed = coins.map((coin) => [waitingCursor(coin), coin] as const);
-  return placed.filter(([cursor]) => cursor > after).sort(([a], [b]) => (a < b ? -1 : 1));
-}
 
 /** Returns the cursor behind a waiting coin: it grows as values fall, and has the form of an outpoint. */
 function waitingCursor({ name, value }: WaitingCoin): string {

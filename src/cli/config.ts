@@ -14,6 +14,11 @@ const OPTIONS = {
     type: 'string',
     value: '<file>',
     help: ['write it there, readable by this user alone; a file that is there is left as it is']
+  },
+  json: {
+    type: 'boolean',
+    default: false,
+    help: ['print the variables as JSON instead: name, default, whether it is required or secret, meaning']
   }
 } as const satisfies OptionTable;
 
@@ -33,10 +38,13 @@ export const configCommand: Command = {
   async run(argv: readonly string[]): Promise<number> {
     const { values, words } = readArguments(argv, OPTIONS);
     const [word, ...names] = words;
-    const { out } = values;
+    const { out, json } = values;
+    if (json && out !== undefined)
+      throw new PlatformError('COMMAND_INVALID', { reason: '--json prints no file for --out: name one of them' });
     if (word !== 'init' || names.length === 0)
       throw new PlatformError('COMMAND_INVALID', { reason: `config init needs ${NAMES}` });
-    const text = fileText(names, Object.assign({}, ...(await Promise.all(names.map(variablesOf)))));
+    const variables: Variables = Object.assign({}, ...(await Promise.all(names.map(variablesOf))));
+    const text = json ? JSON.stringify(rowsOf(variables)) : fileText(names, variables);
     if (out === undefined) console.log(text);
     else write(out, text);
     return 0;
@@ -47,6 +55,17 @@ async function variablesOf(name: string): Promise<Variables> {
   const variables = name === 'up' ? upVariables : (await loadService(name))?.variables;
   if (variables) return variables;
   throw new PlatformError('COMMAND_INVALID', { reason: `config init ${name}: name ${NAMES}` });
+}
+
+/** Returns each variable for programs; the default is null where there is none. */
+function rowsOf(variables: Variables) {
+  return variableRows(variables).map(([name, state, doc]) => ({
+    name,
+    default: state === 'required' || state === 'unset' ? null : state,
+    required: variables[name]!.required === true,
+    secret: variables[name]!.secret === true,
+    doc
+  }));
 }
 
 /** Returns the text of a file: variables that must be set, those that an installation usually sets, all others. */

@@ -6,7 +6,7 @@ import { PlatformError } from '../errors.ts';
 import { ByName } from '../wire/by-name.ts';
 import { OrNull } from '../wire/or-null.ts';
 import type { Transition } from '../wire/state/transition.ts';
-import type { Command } from './command.ts';
+import type { Command, OptionTable } from './command.ts';
 import { readArguments } from './options.ts';
 
 const Facts = ByName(Type.Unknown());
@@ -28,6 +28,9 @@ const TransitionSchema = Type.Object({
   detail: Type.Optional(Facts),
   before: Type.Optional(Facts)
 });
+const OPTIONS = {
+  json: { type: 'boolean', default: false, help: ['print JSON: the counts, and each transition that parted'] }
+} as const satisfies OptionTable;
 type Entry = Static<typeof ExportSchema>['entries'][number];
 
 /**
@@ -38,19 +41,26 @@ export const replayCommand: Command = {
   summary: 'runs an exported timeline through the machines again; exits 0 when each goes the same way',
   words: [{ word: '<file>', help: ['a timeline exported by the console: {"entries": [...]}'] }],
 
+  options: OPTIONS,
+
   async run(argv: readonly string[]): Promise<number> {
-    const [file, ...more] = readArguments(argv, {}).words;
+    const { values, words } = readArguments(argv, OPTIONS);
+    const [file, ...more] = words;
     if (!file || more.length > 0) throw new PlatformError('COMMAND_INVALID', { reason: 'name one exported file' });
     const counts = { same: 0, parted: 0, skipped: 0 };
+    const differences: { readonly entry: Entry; readonly step: Transition; readonly found: string }[] = [];
     for (const entry of (await readExport(file)).filter(({ kind }) => kind === 'transition')) {
       if (!Value.Check(TransitionSchema, entry))
         throw new PlatformError('INPUT_INVALID', { reason: `entry ${entry.seq} of ${file} is not a transition` });
       const step = entry as unknown as Transition;
       const { outcome, found } = replayTransition(step);
       counts[outcome] += 1;
-      if (outcome === 'parted') console.log(describe(entry, step, found));
+      if (outcome === 'parted') differences.push({ entry, step, found });
     }
-    console.log(`${counts.same} transitions the same, ${counts.parted} parted, ${counts.skipped} skipped (starts)`);
+    const summary = `${counts.same} transitions the same, ${counts.parted} parted, ${counts.skipped} skipped (starts)`;
+    const lines = differences.map(({ entry, step, found }) => describe(entry, step, found));
+    const told = differences.map(({ entry, found }) => ({ ...entry, now: found }));
+    console.log(values.json ? JSON.stringify({ ...counts, differences: told }) : [...lines, summary].join('\n'));
     return counts.parted === 0 ? 0 : 1;
   }
 };

@@ -14,7 +14,16 @@ import {
   type Start
 } from '../telemetry/preference.ts';
 import { eventOf, reportStart, runningWith } from '../telemetry/report.ts';
-import type { Command, Environment } from './command.ts';
+import type { Command, Environment, OptionTable } from './command.ts';
+import { readArguments } from './options.ts';
+
+const OPTIONS = {
+  json: {
+    type: 'boolean',
+    default: false,
+    help: ['print JSON: whether pings are sent, where or why not, and the next one']
+  }
+} as const satisfies OptionTable;
 
 /**
  * Command `platform-node telemetry show [service]
@@ -25,6 +34,7 @@ export const telemetryCommand = {
   name: 'telemetry',
   summary: 'shows what usage pings hold, and turns them on or off',
   variables: telemetryVariables,
+  options: OPTIONS,
   words: [
     {
       word: 'show',
@@ -40,7 +50,9 @@ export const telemetryCommand = {
     { word: 'off', help: ['send no more pings, as --no-telemetry of a service does'] }
   ],
 
-  async run([word = 'show', service, ...more]: readonly string[], env: Environment): Promise<number> {
+  async run(argv: readonly string[], env: Environment): Promise<number> {
+    const { values, words } = readArguments(argv, OPTIONS);
+    const [word = 'show', service, ...more] = words;
     const isAsked =
       word === 'show' ? service === undefined || SERVICE_COMMANDS.includes(service) : service === undefined;
     if (!['show', 'on', 'off'].includes(word) || !isAsked || more.length > 0)
@@ -48,22 +60,37 @@ export const telemetryCommand = {
         reason: `telemetry ${[word, service, ...more].join(' ').trim()}: show, show <service>, on or off`
       });
     const directory = preferenceDirectory();
-    if (word === 'show') await show(directory, service, env);
-    else await choose(directory, word === 'off', env);
+    const told = word === 'show' ? await show(directory, service, env) : await choose(directory, word === 'off', env);
+    console.log(values.json ? JSON.stringify(told) : textOf(told));
     return 0;
   }
 } satisfies Command<typeof telemetryVariables>;
 
-/** Shows the next ping. The id in it is kept, so that the next ping has it. */
-async function show(directory: string, service: string | undefined, env: Environment): Promise<void> {
+/** Whether pings are sent, as the command tells it. */
+interface Told {
+  /** Null: they are not sent. */
+  readonly url: string | null;
+  /** Why they are sent, or are not. */
+  readonly reason: string;
+  /** The next one; null where the choice alone is told. */
+  readonly ping: unknown;
+}
+
+function textOf({ url, reason, ping }: Told): string {
+  const whether = url === null ? `usage pings are not sent: ${reason}` : `usage pings are sent to ${url}`;
+  return ping === null ? whether : `${whether}\n${JSON.stringify(ping, null, 2)}`;
+}
+
+/** Makes the next ping. The id in it is kept, so that the next ping has it. */
+async function show(directory: string, service: string | undefined, env: Environment): Promise<Told> {
   const known = await readPreference(directory).catch(() => null);
-  if (known === null)
-    return console.log(
-      `usage pings are not sent: ${directory} holds no readable preference; platform-node telemetry on or off replaces it`
-    );
-  const isSent = tellWhether(env, known);
+  if (known === null) {
+    const reason = `${directory} holds no readable preference; platform-node telemetry on or off replaces it`;
+    return { url: null, reason, ping: null };
+  }
+  const chosen = choiceOf(env, known);
   const newId = randomUUID();
-  const installId = isSent
+  const installId = chosen.url
     ? await changePreference(directory, (latest) => {
         const id = latest.installId ?? newId;
         return [latest.installId === undefined ? { ...latest, installId: id } : latest, id];
@@ -71,24 +98,22 @@ async function show(directory: string, service: string | undefined, env: Environ
     : (known.installId ?? newId);
   const running = runningWith(known, service === undefined ? undefined : startOf(service, env));
   const ping = { installId, event: eventOf(known, VERSION), version: VERSION, services: SERVICE_COMMANDS, running };
-  console.log(JSON.stringify(await makePing(ping), null, 2));
+  return { ...chosen, ping: await makePing(ping) };
 }
 
-async function choose(directory: string, optOut: boolean, env: Environment): Promise<void> {
+async function choose(directory: string, optOut: boolean, env: Environment): Promise<Told> {
   try {
     await rememberChoice(directory, optOut);
   } catch (cause) {
     const reason = `the choice cannot be kept in ${directory}: ${(cause as Error).message}`;
     throw new PlatformError('STATE_UNUSABLE', { reason }, { cause });
   }
-  tellWhether(env, { optOut });
+  return choiceOf(env, { optOut });
 }
 
-/** Prints whether pings are sent. @returns the same */
-function tellWhether(env: Environment, known: Parameters<typeof chooseTelemetry>[2]): boolean {
+function choiceOf(env: Environment, known: Parameters<typeof chooseTelemetry>[2]): Told {
   const { url, reason } = chooseTelemetry({ isTest: false }, configOf(env), known);
-  console.log(url === null ? `usage pings are not sent: ${reason}` : `usage pings are sent to ${url}`);
-  return url !== null;
+  return { url, reason, ping: null };
 }
 
 /** Remembers `--no-telemetry` of a start. Prints one line when that fails. */

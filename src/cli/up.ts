@@ -16,13 +16,21 @@ import { type GuardedService, guardAll } from '../process/guardian.ts';
 import { openPrivateDirectory } from '../process/private-directory.ts';
 import { checkAlive } from '../service/life/probe.ts';
 import { loadService, makesAnswers } from '../services.ts';
-import type { Command, Environment } from './command.ts';
+import type { Command, Environment, OptionTable } from './command.ts';
 import { findUnknownNames } from './config-names.ts';
 import { findPortFault } from './doctor/place.ts';
 import { readOptions } from './options.ts';
 
 const LOOPBACK = ['localhost', '127.0.0.1', '::1'];
 const LOOK_EVERY_MS = 250;
+
+const OPTIONS = {
+  json: {
+    type: 'boolean',
+    default: false,
+    help: ['print a line of JSON for the start, each service, and the end of the start']
+  }
+} as const satisfies OptionTable;
 
 /**
  * Command `platform-node up`: makes accounts, passwords and keys, and runs the services of one network under one guardian
@@ -32,10 +40,11 @@ export const upCommand: Command<typeof upVariables> = {
   name: 'up',
   summary: 'runs the services of one network on this machine; makes their accounts, databases and keys',
   variables: upVariables,
+  options: OPTIONS,
   notes: ['Any other variable of a service, such as EXPLORER_TLS_CERT, is passed on to it.'],
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
-    readOptions(argv, {});
+    const { json } = readOptions(argv, OPTIONS);
     const local = readLocal(upVariables, env);
     const { values: config, warnings } = loadConfig(upVariables, { ...local, prefixes: ['UP_'] });
     for (const warning of [...warnings, ...(await findUnknownNames(local.file))])
@@ -50,7 +59,8 @@ export const upCommand: Command<typeof upVariables> = {
       await prepareDatabase(plan, parts, config);
       const services = await Promise.all(parts.map((part) => serviceOf(part, plan, local, directory)));
       const ending = new AbortController();
-      const telling = tellStart(plan, parts, directory, ending.signal);
+      const tell = (said: Said) => console.log(json ? JSON.stringify(said) : textOf(said));
+      const telling = tellStart({ plan, parts, directory, signal: ending.signal, tell });
       const codes = await guardAll(services, createLogger('up'));
       ending.abort();
       await telling.catch(() => undefined);
@@ -114,19 +124,43 @@ async function serviceOf(part: Part, plan: Plan, local: Sources, directory: stri
   };
 }
 
+/** A step of the start, as it is printed. `logs` and `key` are paths. */
+type Said =
+  | { readonly event: 'starting'; readonly services: number; readonly logs: string; readonly key: string }
+  | { readonly event: 'answers'; readonly service: Part; readonly url: string }
+  | { readonly event: 'ready'; readonly seconds: number };
+
+interface Start {
+  readonly plan: Plan;
+  readonly parts: readonly Part[];
+  readonly directory: string;
+  readonly signal: AbortSignal;
+  readonly tell: (said: Said) => void;
+}
+
 /** Registers the modules with the hub, and prints each part's URL when it answers. */
-async function tellStart(plan: Plan, parts: readonly Part[], directory: string, signal: AbortSignal): Promise<void> {
+async function tellStart({ plan, parts, directory, signal, tell }: Start): Promise<void> {
   const beganAt = performance.now();
-  console.log(`${parts.length} services start; logs: ${join(directory, 'logs')}; key: ${join(directory, 'api-key')}`);
+  tell({ event: 'starting', services: parts.length, logs: join(directory, 'logs'), key: join(directory, 'api-key') });
   await Promise.all(
     parts.map(async (part) => {
       await untilDone(() => checkAlive({ url: urlOf(plan, part) }), signal);
       if (part === 'hub') await untilDone(() => registerModules(plan), signal);
-      console.log(`${part.padEnd(8)}  ${urlOf(plan, part)}`);
+      tell({ event: 'answers', service: part, url: urlOf(plan, part) });
     })
   );
-  const seconds = Math.round((performance.now() - beganAt) / 1000);
-  console.log(`all services answer after ${seconds} s; platform-node status --all tells how they are`);
+  tell({ event: 'ready', seconds: Math.round((performance.now() - beganAt) / 1000) });
+}
+
+function textOf(said: Said): string {
+  switch (said.event) {
+    case 'starting':
+      return `${said.services} services start; logs: ${said.logs}; key: ${said.key}`;
+    case 'answers':
+      return `${said.service.padEnd(8)}  ${said.url}`;
+    case 'ready':
+      return `all services answer after ${said.seconds} s; platform-node status --all tells how they are`;
+  }
 }
 
 /** Repeats what fails until it succeeds or the signal comes. */

@@ -64,11 +64,12 @@ before(async () => {
   await node.mine(1);
 });
 
-const startUp = async () => {
-  const up = startProgram(COMMAND_LINE, ['up'], settings);
+/** @param ready what it prints when all services answer */
+const startUp = async (words: readonly string[] = ['up'], ready = 'all services answer') => {
+  const up = startProgram(COMMAND_LINE, words, settings);
   await eventually('all services answer', START_MS, async () => {
     assert.equal(up.child.exitCode, null, up.output());
-    return up.output().includes('all services answer');
+    return up.output().includes(ready);
   });
   return up;
 };
@@ -198,7 +199,10 @@ test('up: the second start continues, over TLS to MariaDB; databases that are du
   ];
   await requireTls();
   await coin.node.mine(2);
-  const up = await startUp();
+  const up = await startUp(['up', '--json'], '"event":"ready"');
+  const steps = up.output().match(/^\{"event":.*\}$/gm) ?? [];
+  const urls = steps.map((line) => (JSON.parse(line) as { url?: string }).url).filter((url) => url !== undefined);
+  assert.equal(urls.length, 9, steps.join('\n'));
   await replicasAreEqual();
   execFileSync('mariadb-dump', [...account, '--single-transaction', `--result-file=${dump}`, '--databases', ...names]);
   await coin.node.mine(2);

@@ -134,11 +134,19 @@ test('--no-telemetry is remembered; the variable is not; telemetry on and off ar
   const show = await run(home, ['telemetry'], env);
   assert.ok(ping.Check(JSON.parse(show.out.slice(show.out.indexOf('{')))), show.out);
   assert.ok(show.out.includes(`sent to ${sink.url}`));
+  const { url, ping: next } = JSON.parse((await run(home, ['telemetry', '--json'], env)).out) as Record<
+    string,
+    unknown
+  >;
+  assert.equal(url, sink.url);
+  assert.ok(ping.Check(next), JSON.stringify(next));
   assert.equal((await run(home, ['telemetry', 'show', 'database'], env)).code, 64);
   await run(home, ['decoder', '--no-telemetry'], env, () => preferenceOf(home)['optOut'] === true);
   assert.equal(preferenceOf(home)['optOut'], true);
   assert.match((await run(home, ['telemetry', 'show'], env)).out, /not sent: it was turned off/);
   assert.match((await run(home, ['telemetry', 'on'], env)).out, /are sent to/);
+  const off = JSON.parse((await run(home, ['telemetry', 'off', '--json'], env)).out) as Record<string, unknown>;
+  assert.deepEqual([off['url'], off['ping']], [null, null]);
   assert.match((await run(home, ['telemetry', 'off'], env)).out, /not sent: it was turned off/);
   assert.equal((await run(home, ['telemetry', 'maybe'], env)).code, 64);
   assert.deepEqual(sink.pings, []);

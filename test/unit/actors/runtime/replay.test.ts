@@ -110,6 +110,9 @@ test('outcomes of effects and the policies of errors replay too; a step that goe
   const parted = await runCommandLine(['replay', file]);
   assert.equal(parted.code, 1);
   assert.match(parted.stdout, /decoder\/litecoin\/regtest replica: .* led from verifying to live; now: failed/);
+  const { stdout } = await runCommandLine(['replay', file, '--json']);
+  const { parted: count, differences } = JSON.parse(stdout) as { parted: number; differences: { now: string }[] };
+  assert.deepEqual([count, differences[0]?.now], [differences.length, 'failed']);
 });
 
 test('INPUT_INVALID: what is not an exported timeline is refused with 65', async () => {

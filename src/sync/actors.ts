@@ -1,5 +1,6 @@
 import type { Handlers } from '../../actors/runtime/channel.ts';
 import { ActorDirectory } from '../../actors/runtime/supervision/directory.ts';
+import type { KeptPauses } from '../../actors/runtime/supervision/kept-pauses.ts';
 import { reap } from '../../actors/runtime/supervision/reaper.ts';
 import { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';
 import type { PlatformError } from '../errors.ts';
@@ -31,6 +32,8 @@ interface ActorDeps {
   readonly broadcasts: ResumePointStore;
   /** Null or absent: no stream is published. */
   readonly relay?: Relay | null;
+  /** Absent: a pause ends with the process. */
+  readonly pauses?: KeptPauses;
   readonly whereIs: (id: DatabaseId) => DatabaseCoordinates | undefined;
   readonly onFatal: (error: PlatformError) => void;
   readonly onTimelineEvent: (entry: TimelineEntry) => void;
@@ -40,12 +43,13 @@ interface ActorDeps {
 
 /** The supervisor of this process, with the requests that its actors may send to the main thread. */
 export function createActors(deps: ActorDeps): SyncActors {
-  const { log, tasks, fanOut, broadcasts, relay, whereIs, onFatal, onTimelineEvent, onCounters, trace } = deps;
+  const { log, tasks, fanOut, broadcasts, relay, pauses, whereIs, onFatal, onTimelineEvent, onCounters, trace } = deps;
   const supervisor = new Supervisor<SyncActorAsks, MainAsks, ActorNotices>({
     log,
     onFatal,
     onTimelineEvent,
     onCounters,
+    ...(pauses ? { pauses } : {}),
     handlers: {
       ...tasks,
       'resume.keep': async ({ resume }, from) => {

@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { KeptPauses } from '../../actors/runtime/supervision/kept-pauses.ts';
 import { TaskPool } from '../../actors/runtime/task-pool.ts';
 import type { SyncTasks } from '../../workers/sync/tasks.ts';
 import { hubsOf } from '../config/hub-client.ts';
@@ -153,6 +154,7 @@ export async function startSync(config: SyncConfig, { service, log, options }: S
         fanOut,
         broadcasts,
         relay,
+        pauses: new KeptPauses(config.SYNC_STATE_DIR, log),
         whereIs,
         onFatal: fail,
         ...base.observers,

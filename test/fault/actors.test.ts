@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ActorDirectory } from '../../actors/runtime/supervision/directory.ts';
+import { KeptPauses } from '../../actors/runtime/supervision/kept-pauses.ts';
 import { type ActorSpec, Supervisor, type SupervisorOptions } from '../../actors/runtime/supervision/supervisor.ts';
 import { hasCode, type PlatformError } from '../../src/errors.ts';
 import { silentLogger } from '../../src/log.ts';
@@ -200,6 +204,36 @@ test('ACTOR_PAUSED: who paused an actor, why and since when is told until it is 
   await supervisor.restart(ID);
   await until(() => supervisor.state(ID) === 'running');
   assert.equal(supervisor.view(ID).reason, null);
+});
+
+test('a pause outlives the process: the actor is not started until an operator resumes it, and the resume is kept too', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-pauses-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  const next = () => open({ pauses: new KeptPauses(directory, silentLogger) }).supervisor;
+  const first = next();
+  for (const id of [ID, OTHER]) first.start(spec({}, id));
+  await until(() => first.state(ID) === 'running' && first.state(OTHER) === 'running');
+  await first.pause(ID, 'from 192.0.2.7: repairs');
+  await first.stopAll(1_000);
+  const second = next();
+  for (const id of [ID, OTHER]) second.start(spec({}, id));
+  await until(() => second.state(OTHER) === 'running');
+  assert.equal(second.state(ID), 'paused');
+  assert.match(
+    second.view(ID).reason?.message ?? '',
+    /^an operator paused it at 20\S+Z \(from 192\.0\.2\.7: repairs\)/
+  );
+  await second.restart(ID);
+  await until(() => second.state(ID) === 'running');
+  await second.stopAll(1_000);
+  const third = next();
+  third.start(spec());
+  await until(() => third.state(ID) === 'running');
+  await third.stopAll(1_000);
+  writeFileSync(join(directory, 'paused.json'), 'nonsense');
+  const fourth = next();
+  fourth.start(spec());
+  await until(() => fourth.state(ID) === 'running');
 });
 
 test('policy exit: the composition is told and the actor stays down', async () => {

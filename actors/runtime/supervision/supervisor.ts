@@ -9,6 +9,7 @@ import type { ActorState, ActorView } from '../../../src/wire/state/actor-view.t
 import type { TimelineEntry, TimelineEvent } from '../../../src/wire/state/timeline.ts';
 import type { Handlers, Listeners, Notices, Protocol } from '../channel.ts';
 import type { ActorHandle } from './actor-handle.ts';
+import type { KeptPauses } from './kept-pauses.ts';
 import { StartGate } from './start-gate.ts';
 import { type ActorSpec, SupervisedActor } from './supervised-actor.ts';
 import { Timeline } from './timeline.ts';
@@ -57,6 +58,8 @@ export interface SupervisorOptions<ToMain extends Protocol, Heard extends Notice
   readonly ringSize?: number;
   /** Asks of one actor to the main thread that may be in work at once. */
   readonly mailboxLimit?: number;
+  /** Pauses that outlive the process; without it they end with the process. */
+  readonly pauses?: KeptPauses;
 }
 
 /** Keeps one actor per database alive: one for one, by the restart policy and the policy of the error that ended it. */
@@ -80,7 +83,10 @@ export class Supervisor<
     this.#firstGeneration = options.firstGeneration ?? randomInt(2 ** 30) * 1_000 + 1;
   }
 
-  /** Starts an actor. A running actor of that id is left as it is; a stopped one is started again. */
+  /**
+   * Starts an actor. A running actor of that id is left as it is; a stopped one is started again; one that an operator of an
+   * earlier process paused stays paused.
+   */
   start(spec: ActorSpec<Id>): void {
     const key = actorKey(spec.id);
     const known = this.#actors.get(key);
@@ -90,7 +96,12 @@ export class Supervisor<
     }
     const actor = new SupervisedActor<ToActor, ToMain, Heard, Id>(spec, this.#context(spec));
     this.#actors.set(key, actor);
-    actor.start();
+    const reason = this.#options.pauses?.reasonOf(key);
+    if (reason === undefined) actor.start();
+    else {
+      this.#options.log.warn({ database: key, reason }, 'the actor stays paused until an operator resumes it');
+      void actor.stop(0, new PlatformError('ACTOR_PAUSED', { reason }));
+    }
   }
 
   /** Ends an actor gracefully within the grace, else by force, and keeps it in the list as stopped. */
@@ -110,11 +121,13 @@ export class Supervisor<
   async pause(id: ActorName, by: string, graceMs = 10_000): Promise<void> {
     const reason = `an operator paused it at ${new Date().toISOString()} (${by})`;
     await this.#find(id).stop(graceMs, new PlatformError('ACTOR_PAUSED', { reason }));
+    await this.#options.pauses?.note(actorKey(id), reason);
   }
 
   /** An operator's restart: out of parked, failed, stopped, paused or backoff at once, and with a full budget. */
   async restart(id: ActorName, graceMs = 10_000): Promise<void> {
     const actor = this.#find(id);
+    await this.#options.pauses?.note(actorKey(id), null);
     await actor.stop(graceMs);
     actor.start();
   }

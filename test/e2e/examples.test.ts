@@ -77,6 +77,9 @@ test('platform-node/client and platform-node/machines, from the file of npm pack
   await createIndexer(source, { seed: 'library', blocks: 20, rows: 200 });
   const { server } = await startPair('indexer', source, { MERKLE_EPOCH_SIZE: 5 });
   const directory = installLibrary();
+  // The program itself is no part: it would not run from there.
+  const packed = readdirSync(join(directory, 'node_modules', 'platform-node')).sort();
+  assert.deepEqual(packed, ['LICENSE', 'README.md', 'dist', 'package.json']);
   const run = (name: string, ...args: string[]) =>
     startProgram(path('scripts/run-node'), [join(directory, name), server.url, ...args], {
       SYNC_API_KEY: PAIR_KEY,

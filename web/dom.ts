@@ -26,7 +26,12 @@ export function setText(element: Element, text: string): void {
 export type Cell =
   | string
   | Element
-  | { readonly text: string; readonly kind: 'good' | 'busy' | 'warn' | 'bad' | 'wide' | 'quiet' };
+  | {
+      readonly text: string;
+      readonly kind: 'good' | 'busy' | 'warn' | 'bad' | 'wide' | 'quiet' | 'number';
+      /** Text that the pointer is told. */
+      readonly title?: string;
+    };
 
 /** A table whose rows stay the same elements from one look to the next; those that are no longer needed are used again. */
 export class Table {
@@ -93,9 +98,17 @@ function fill(element: HTMLTableCellElement, cell: Cell): void {
     if (element.firstChild !== cell) element.replaceChildren(cell);
     return;
   }
-  const { text, kind } = typeof cell === 'string' ? { text: cell, kind: '' } : cell;
+  const { text, kind, title = '' } = typeof cell === 'string' ? { text: cell, kind: '' } : cell;
   if (element.className !== kind) element.className = kind;
+  if (element.title !== title) element.title = title;
   setText(element, text);
+}
+
+/** Lets the reader save a value as a file. */
+export function saveJson(name: string, content: unknown): void {
+  const url = URL.createObjectURL(new Blob([JSON.stringify(content)], { type: 'application/json' }));
+  h('a', { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 1_000);
 }
 
 /** `1 h 5 min`, `12 s`. */

@@ -21,7 +21,11 @@ export class Shortcuts {
       { 'aria-label': 'Keys' },
       h('h2', {}, 'Keys'),
       h('dl', {}, ...lines),
-      h('p', { class: 'quiet' }, 'In a chart: arrows move it, + and − zoom, 0 fits it.'),
+      h(
+        'p',
+        { class: 'quiet' },
+        'Ctrl and K: go to a view or database. In a chart: arrows move it, + and − zoom, 0 fits it.'
+      ),
       h('form', { method: 'dialog' }, h('button', {}, 'Close'))
     );
     addEventListener('keydown', (event) => this.#press(event));

@@ -43,10 +43,18 @@ export interface Sample {
   readonly height: number;
 }
 
+/** Height and lag of a database at an earlier time; null where they were not known. */
+export interface Past {
+  readonly at: number;
+  readonly height: number | null;
+  readonly lag: number | null;
+}
+
 const KEY = 'platform-node key';
 const MAX_ENTRIES = 5_000;
 const MAX_SAMPLES = 600;
 const TIMEOUT_MS = 10_000;
+const PAST_EVERY_MS = 300_000;
 
 /** The service asks for its key. */
 export class KeyNeeded extends Error {}
@@ -62,6 +70,9 @@ export class LiveState {
   /** Oldest first, bounded like the service's own ring. */
   entries: TimelineEntry[] = [];
   readonly samples = new Map<string, Sample[]>();
+  /** The last 24 hours of each database, as far as the process ran. */
+  past: ReadonlyMap<string, readonly Past[]> = new Map();
+  #pastAt = Number.NEGATIVE_INFINITY;
   #seq = 0;
 
   database(key: string): LiveDatabase | undefined {
@@ -84,9 +95,20 @@ export class LiveState {
       this.#seq = live.seq;
       this.entries = [...this.entries, ...live.entries].slice(-MAX_ENTRIES);
     }
+    if (performance.now() - this.#pastAt > PAST_EVERY_MS) await this.#lookBack();
     this.last = live;
     this.seenAt = Date.now();
     for (const { key, report } of live.databases) this.#sample(key, live.now, report?.height ?? null);
+  }
+
+  async #lookBack(): Promise<void> {
+    this.#pastAt = performance.now();
+    const { databases } = (await ask('/debug/history')) as {
+      databases: Readonly<Record<string, readonly (readonly [number, number | null, number | null])[]>>;
+    };
+    this.past = new Map(
+      Object.entries(databases).map(([key, rows]) => [key, rows.map(([at, height, lag]) => ({ at, height, lag }))])
+    );
   }
 
   /** Blocks a minute over the last minute that was watched; null before there is a time to speak of. */
@@ -106,6 +128,9 @@ export class LiveState {
     this.samples.set(key, samples);
   }
 }
+
+/** Whether a key was given. */
+export const hasKey = (): boolean => sessionStorage.getItem(KEY) !== null;
 
 export function setKey(key: string): void {
   sessionStorage.setItem(KEY, key);

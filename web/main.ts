@@ -1,7 +1,11 @@
 import { duration, h, setText } from './dom.ts';
 import { Shortcuts } from './keys.ts';
-import { KeyNeeded, type Live, LiveState, setKey } from './live.ts';
+import { hasKey, KeyNeeded, type Live, LiveState, setKey } from './live.ts';
+import { Palette } from './palette.ts';
+import { pathOfPlace } from './place.ts';
+import { showLostTab, showTab } from './tab.ts';
 import { ThemeSwitch } from './theme.ts';
+import { clockText, ZoneSwitch } from './time.ts';
 import { ActorPage } from './views/actor.ts';
 import { Audit } from './views/audit.ts';
 import { Docs } from './views/docs.ts';
@@ -37,7 +41,7 @@ let locked = false;
 let view: View;
 
 function openView(): View {
-  const place = location.hash || '#/';
+  const place = pathOfPlace();
   const key = /^#\/actor\/(\w+\/[\w-]+\/[\w-]+)$/.exec(place)?.[1];
   const [, , make] = VIEWS.find(([href]) => href === place) ?? VIEWS[0]!;
   const opened = key ? new ActorPage(key) : make();
@@ -71,6 +75,7 @@ function askForKey(): void {
         {},
         'It is set by the variable of the service whose name ends in _API_KEY, such as HUB_API_KEY; an operator of sync gives SYNC_OPERATOR_KEY.'
       ),
+      hasKey() ? h('p', { class: 'bad', role: 'alert' }, 'The service does not accept the key that was given.') : null,
       h('p', { class: 'quiet' }, 'The key is kept until this tab is closed, and sent to this service only.'),
       h('form', { submit }, h('label', { for: 'key' }, 'Key'), field, h('button', {}, 'Open'))
     )
@@ -87,7 +92,7 @@ async function keepLooking(): Promise<void> {
         show();
       } catch (fault) {
         if (fault instanceof KeyNeeded) {
-          setText(link, 'the key is missing or not accepted');
+          setText(link, '');
           lost.hidden = true;
           return askForKey();
         }
@@ -101,7 +106,8 @@ async function keepLooking(): Promise<void> {
 function show(): void {
   delete document.body.dataset['lost'];
   lost.hidden = true;
-  setText(link, `seen ${new Date(state.last!.now).toLocaleTimeString()}`);
+  setText(link, `seen ${clockText(state.last!.now)}`);
+  showTab(state.last!);
   const { service, mode, version } = state.last!;
   for (const [index, [, , , has]] of VIEWS.entries()) anchors[index]!.hidden = has?.(state.last!) === false;
   setText(document.getElementById('mode')!, [service, mode, version].filter((word) => word !== null).join(' '));
@@ -113,15 +119,18 @@ function showLoss({ message }: Error): void {
   document.body.dataset['lost'] = '';
   lost.hidden = false;
   setText(link, 'no answer');
-  const at = state.last && new Date(state.last.now);
-  const seen = at
-    ? `Last seen ${at.toLocaleTimeString()}, ${duration(Date.now() - state.seenAt)} ago; the page shows how it was then.`
+  showLostTab();
+  const seen = state.last
+    ? `Last seen ${clockText(state.last.now)}, ${duration(Date.now() - state.seenAt)} ago; the page shows how it was then.`
     : 'It has not answered yet.';
   setText(lost, `Connection lost: ${message}. ${seen} Trying again.`);
 }
 
 document.getElementById('views')!.append(...anchors);
 const theme = new ThemeSwitch();
+const zone = new ZoneSwitch(() => {
+  if (!locked) view = openView();
+});
 const shortcuts = new Shortcuts([
   ...VIEWS.map(([href, name], index) => ({
     key: String(index + 1),
@@ -132,15 +141,25 @@ const shortcuts = new Shortcuts([
   })),
   { key: '/', does: 'to the filter', run: () => document.querySelector<HTMLElement>('input[type=search]')?.focus() },
   { key: 'n', does: 'back to now', run: () => document.querySelector<HTMLElement>('#now')?.click() },
-  { key: 't', does: 'colours: auto, light, dark', run: () => theme.turn() }
+  { key: 't', does: 'colours: auto, light, dark', run: () => theme.turn() },
+  { key: 'z', does: 'times: local, UTC', run: () => zone.turn() }
 ]);
 const help = h(
   'button',
   { type: 'button', class: 'icon', 'aria-label': 'Keys', title: 'Keys (?)', click: () => shortcuts.toggle() },
   '?'
 );
-document.getElementById('tools')!.append(theme.element, help);
-document.body.append(shortcuts.dialog);
+document.getElementById('tools')!.append(zone.element, theme.element, help);
+const palette = new Palette(() => [
+  ...VIEWS.filter(([, , , has]) => !state.last || has?.(state.last) !== false).map(([href, name]) => ({ href, name })),
+  ...(state.last?.databases ?? []).map(({ key }) => ({ href: `#/actor/${key}`, name: key }))
+]);
+document.body.append(shortcuts.dialog, palette.dialog);
+addEventListener('keydown', (event) => {
+  if (event.key !== 'k' || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  palette.open();
+});
 document.querySelector('.skip')!.addEventListener('click', (event) => {
   event.preventDefault(); // this page's own addresses begin with # too
   main.focus();

@@ -34,7 +34,7 @@ async function openConsole(context: Awaited<ReturnType<typeof openBrowser>>, { u
   await page.goto(`${url}/`);
   await page.fill('#key', 'not the key');
   await page.click('form button');
-  await page.waitForSelector('#key', PATIENCE);
+  await page.waitForSelector('p[role=alert]:text("does not accept the key")', PATIENCE);
   await page.fill('#key', PAIR_KEY);
   await page.click('form button');
   await page.waitForSelector(`td a >> text=${DATABASE}`, PATIENCE);

@@ -1,4 +1,5 @@
 import type { TimelineEntry } from '../../src/wire/state/timeline.ts';
+import { clockText } from '../time.ts';
 
 /** The front door's lane comes first, then one for each actor. */
 const FRONT_DOOR = 'front door';
@@ -68,6 +69,11 @@ export class Lanes {
     context.fillRect(this.#x(cursor), 0, 1.5, this.#lanes.length * LANE);
   }
 
+  /** Returns the time that a distance on the element stands for, in milliseconds. */
+  spanOf(pixels: number): number {
+    return (pixels / Math.max(1, this.#width - this.#left - 4)) * (this.#span.to - this.#span.from);
+  }
+
   /** The entry nearest to a point of the element, within a few pixels. */
   find(entries: readonly TimelineEntry[], offsetX: number, offsetY: number): TimelineEntry | undefined {
     const lane = this.#lanes[Math.round((offsetY - LANE / 2) / LANE)];
@@ -130,7 +136,7 @@ export class Lanes {
     for (let part = 0; part <= parts; part += 1) {
       const at = this.#span.from + ((this.#span.to - this.#span.from) * part) / parts;
       context.textAlign = part === 0 ? 'left' : part === parts ? 'right' : 'center';
-      const text = this.#span.to === now ? agoText(now - at) : new Date(at).toLocaleTimeString();
+      const text = this.#span.to === now ? agoText(now - at) : clockText(at);
       context.fillText(text, this.#x(at), this.#lanes.length * LANE + AXIS - 6);
     }
     context.restore();

@@ -1,5 +1,6 @@
 import type { Pipeline, PipelineEdge, PipelineNode, PipelineState } from '../../src/wire/state/pipeline.ts';
 import { count, duration, h, setText } from '../dom.ts';
+import { pathOfPlace } from '../place.ts';
 
 /** A state's mark, beside its colour. */
 export const MARKS: Readonly<Record<PipelineState, string>> = {
@@ -10,6 +11,8 @@ export const MARKS: Readonly<Record<PipelineState, string>> = {
   unknown: '·'
 };
 const PASS_MS = 900;
+/** Key of a database, which has a page; other lanes have none. */
+export const ACTOR_KEY = /^[^/]+\/[^/]+\/[^/]+$/;
 const REDUCED = matchMedia('(prefers-reduced-motion: reduce)');
 /** As in the style sheet: on a phone arrows lead down. */
 const UPRIGHT = matchMedia('(max-width: 40rem)');
@@ -86,6 +89,7 @@ class Box {
   readonly #height = h('span', { class: 'height' });
   readonly #bar = h('progress', { max: '100', hidden: true, 'aria-label': 'progress' });
   readonly #reason = h('p', { class: 'reason' });
+  readonly #act = h('a', { class: 'act' }, 'What to do');
   readonly element = h(
     'div',
     { class: 'node' },
@@ -93,10 +97,11 @@ class Box {
     this.#name,
     h('div', { class: 'standing' }, this.#mark, this.#doing),
     this.#bar,
-    this.#reason
+    this.#reason,
+    this.#act
   );
 
-  update({ role, name, state, doing, since, height, percent, reason }: PipelineNode): void {
+  update({ lane, role, name, state, doing, since, height, percent, reason }: PipelineNode): void {
     const isUnderWay = percent !== null && percent < 100;
     const lasts = state !== 'well' && since !== null ? `, ${duration(Date.now() - since)}` : '';
     this.element.dataset['state'] = state;
@@ -108,8 +113,16 @@ class Box {
     setText(this.#height, height === null ? '' : count(height));
     this.#bar.hidden = !isUnderWay;
     if (isUnderWay) this.#bar.value = percent;
+    this.#showAct(lane, state);
     this.#reason.hidden = reason === null;
     setText(this.#reason, reason ?? '');
+  }
+
+  /** A link to the page of the actor, where its buttons and the cause are, of a box that is not well. */
+  #showAct(lane: string | null, state: PipelineState): void {
+    const place = lane !== null && ACTOR_KEY.test(lane) ? `#/actor/${lane}` : null;
+    this.#act.hidden = place === null || (state !== 'failed' && state !== 'waiting') || pathOfPlace() === place;
+    if (place !== null && this.#act.getAttribute('href') !== place) this.#act.setAttribute('href', place);
   }
 }
 

@@ -1,35 +1,14 @@
 import { duration } from '../dom.ts';
-import type { Sample } from '../live.ts';
+import { clockText } from '../time.ts';
+import { BARS, type Bars, NO_BARS } from './bars.ts';
 
 const WIDTH = 180;
-const HEIGHT = 46;
+const HEIGHT = 56;
 /** Margins of the bars: right of the axis of blocks, above the axis of time. */
-const [LEFT, TOP, BOTTOM] = [26, 5, 34];
-const BARS = 30;
-const MIN_SPAN_MS = 60_000;
-const MAX_SPAN_MS = 300_000;
+const [LEFT, TOP, BOTTOM] = [26, 15, 44];
+const HOUR_MS = 3_600_000;
 
-interface Bars {
-  readonly values: readonly number[];
-  readonly spanMs: number;
-  readonly now: number;
-}
-
-/** Blocks over the time that was watched, five minutes at most, in thirty bars. */
-function barsOf(samples: readonly Sample[]): Bars {
-  const now = samples.at(-1)?.at ?? 0;
-  const watched = now - (samples[0]?.at ?? now);
-  const spanMs = Math.min(MAX_SPAN_MS, Math.max(MIN_SPAN_MS, Math.ceil(watched / 60_000) * 60_000));
-  const values = new Array<number>(BARS).fill(0);
-  for (const [index, { at, height }] of samples.entries()) {
-    const before = samples[index - 1];
-    const bar = BARS - 1 - Math.floor(((now - at) / spanMs) * BARS);
-    if (before && bar >= 0) values[bar]! += Math.max(0, height - before.height);
-  }
-  return { values, spanMs, now };
-}
-
-/** A small chart of blocks over time with both axes; the bar under the pointer tells its value. */
+/** A small chart over time with both axes; the bar under the pointer tells its value. */
 export class Plot {
   readonly element = make('svg', { class: 'plot', viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img' });
   readonly #label: string;
@@ -38,28 +17,34 @@ export class Plot {
   readonly #most = make('text', { x: `${LEFT - 4}`, y: `${TOP + 6}`, 'text-anchor': 'end' });
   readonly #from = make('text', { x: `${LEFT}`, y: `${HEIGHT - 2}` });
   readonly #told = make('text', { x: `${WIDTH}`, y: `${HEIGHT - 2}`, 'text-anchor': 'end' });
-  #shown: Bars = { values: [], spanMs: MIN_SPAN_MS, now: 0 };
+  readonly #isMost: boolean;
+  #shown: Bars = NO_BARS;
   #at: number | null = null;
 
-  constructor(label: string) {
+  /** @param caption shown in the chart @param summary whether its label tells the sum of the bars or the highest */
+  constructor(label: string, caption: string, summary: 'sum' | 'most' = 'sum') {
     this.#label = label;
+    this.element.ariaLabel = label; // until it is drawn: a lane far below waits for its turn
+    this.#isMost = summary === 'most';
+    const name = make('text', { x: `${WIDTH}`, y: '10', 'text-anchor': 'end' });
+    name.textContent = caption;
     const axes = make('path', { class: 'axes', d: `M${LEFT} ${TOP}V${BOTTOM}H${WIDTH}` });
     const zero = make('text', { x: `${LEFT - 4}`, y: `${BOTTOM}`, 'text-anchor': 'end' });
     zero.textContent = '0';
-    this.element.append(axes, this.#bars, this.#pointed, this.#most, zero, this.#from, this.#told);
+    this.element.append(axes, this.#bars, this.#pointed, this.#most, zero, this.#from, this.#told, name);
     this.element.addEventListener('pointermove', (event) => this.#point(event));
     this.element.addEventListener('pointerleave', () => this.#point(null));
   }
 
-  update(samples: readonly Sample[]): void {
-    this.#shown = barsOf(samples);
-    const { values, spanMs } = this.#shown;
+  update(bars: Bars): void {
+    this.#shown = bars;
+    const { values, spanMs } = bars;
     const highest = Math.max(1, ...values);
     set(this.#bars, values.map((value, index) => bar(index, value / highest)).join(''));
     write(this.#most, String(highest));
-    write(this.#from, `−${spanMs / 60_000} min`);
-    const total = values.reduce((sum, value) => sum + value, 0);
-    this.element.ariaLabel = `${this.#label}: ${total} in ${duration(spanMs)}`;
+    write(this.#from, spanMs < HOUR_MS ? `−${spanMs / 60_000} min` : `−${spanMs / HOUR_MS} h`);
+    const total = this.#isMost ? Math.max(0, ...values) : values.reduce((sum, value) => sum + value, 0);
+    this.element.ariaLabel = `${this.#label}: ${this.#isMost ? 'at most ' : ''}${total} in ${duration(spanMs)}`;
     this.#tell();
   }
 
@@ -75,7 +60,7 @@ export class Plot {
     const value = this.#at === null ? undefined : values[this.#at];
     set(this.#pointed, this.#at === null ? '' : bar(this.#at, 1));
     const ago = ((BARS - (this.#at ?? 0)) * spanMs) / BARS;
-    write(this.#told, value === undefined ? 'now' : `${value} at ${new Date(now - ago).toLocaleTimeString()}`);
+    write(this.#told, value === undefined ? 'now' : `${value} at ${clockText(now - ago)}`);
   }
 }
 

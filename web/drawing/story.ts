@@ -1,6 +1,7 @@
 import { phrase } from '../../src/wire/state/condition.ts';
 import type { TimelineEntry } from '../../src/wire/state/timeline.ts';
 import { h, setText } from '../dom.ts';
+import { agoText, fullText } from '../time.ts';
 import { keyOf } from './lanes.ts';
 
 /** One restart, told from its death to when all was well again. */
@@ -57,8 +58,9 @@ export class Stories {
     }
     if (this.element.firstChild === this.#none) this.#none.remove();
     for (const [index, { at, text }] of shown.entries()) {
-      const line = this.element.children[index] ?? this.element.appendChild(h('li', {}));
-      setText(line, `${new Date(at).toLocaleTimeString()}: ${text}`);
+      const line = (this.element.children[index] as HTMLElement | undefined) ?? this.element.appendChild(h('li', {}));
+      line.title = fullText(at);
+      setText(line, `${agoText(at)}: ${text}`);
     }
   }
 }

@@ -3,12 +3,14 @@ import { machineOf } from '../../src/wire/state/machine-name.ts';
 import type { TimelineEntry } from '../../src/wire/state/timeline.ts';
 import { confirmByName } from '../confirm.ts';
 import { count, duration, h, setText, Table } from '../dom.ts';
+import { changesOf } from '../drawing/changes.ts';
 import { Chart, eventText } from '../drawing/chart.ts';
 import { Frames } from '../drawing/frames.ts';
 import { keyOf } from '../drawing/lanes.ts';
 import { LaneView, laneOf } from '../drawing/pipeline.ts';
 import { Stories, storiesOf } from '../drawing/story.ts';
 import { ask, type LiveDatabase, type LiveState } from '../live.ts';
+import { agoText, exactText, whenCell } from '../time.ts';
 import { why } from './overview.ts';
 import type { View } from './view.ts';
 
@@ -66,7 +68,7 @@ export class ActorPage implements View {
   readonly #lane = new LaneView();
   readonly #stories = new Stories();
   readonly #deaths = new Table('Restarts', ['When', 'Start', 'Cause', 'Reason']);
-  readonly #events = new Table('Transitions and faults', ['When', 'Machine', 'Event', 'From', 'To', 'Context']);
+  readonly #events = new Table('Transitions and faults', ['When', 'Machine', 'Event', 'From', 'To', 'Changed']);
 
   constructor(key: string) {
     this.#key = key;
@@ -106,7 +108,7 @@ export class ActorPage implements View {
     this.#deaths.update(
       database.restarts.causes.toReversed().map(({ at, generation, cause, reason }) => ({
         key: `${generation} ${at}`,
-        cells: [new Date(at).toLocaleTimeString(), String(generation), cause, { text: reason, kind: 'wide' }]
+        cells: [whenCell(at, agoText(at)), String(generation), cause, { text: reason, kind: 'wide' }]
       }))
     );
   }
@@ -178,7 +180,8 @@ export class ActorPage implements View {
     if (!this.#charts.has(machine)) this.#chartList.append(chart.element);
     this.#charts.set(machine, chart);
     const shown = machines[machine]?.state ?? rest;
-    chart.update(state === 'running' || machine === 'restart' ? shown : null, transitions as never);
+    const isShown = state === 'running' || machine === 'restart';
+    chart.update(isShown ? shown : null, transitions as never, machines[machine]?.since || null);
   }
 }
 
@@ -189,12 +192,11 @@ function sourceText({ state, height, error }: { state: string; height: number | 
 const isTold = ({ kind }: TimelineEntry): boolean => kind !== 'message';
 
 function describe(entry: TimelineEntry) {
-  const when = new Date(entry.at).toLocaleTimeString();
+  const when = whenCell(entry.at, exactText(entry.at));
   const key = String(entry.seq);
   if (entry.kind === 'transition') {
-    const facts = Object.entries(entry.context ?? {}).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
-    const context = { text: facts.join(' '), kind: 'wide' } as const;
-    return { key, cells: [when, entry.machine, eventText(entry.event), entry.from ?? '', entry.to, context] };
+    const changes = { text: changesOf(entry.before, entry.context), kind: 'wide' } as const;
+    return { key, cells: [when, entry.machine, eventText(entry.event), entry.from ?? '', entry.to, changes] };
   }
   const [what, text, kind] = fault(entry);
   return { key, cells: [when, '', { text: what, kind }, '', '', { text, kind: 'wide' as const }] };

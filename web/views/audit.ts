@@ -1,5 +1,6 @@
 import { h, Table } from '../dom.ts';
 import { ask, type LiveState } from '../live.ts';
+import { agoText, whenCell } from '../time.ts';
 import type { View } from './view.ts';
 
 const EVERY_MS = 5_000;
@@ -39,7 +40,7 @@ export class Audit implements View {
       entries.map(({ at, from, operation, target, reason, outcome }, index) => ({
         key: `${entries.length - index} ${at}`,
         cells: [
-          new Date(at).toLocaleString(),
+          whenCell(Date.parse(at), agoText(Date.parse(at))),
           from,
           operation,
           target ?? '',

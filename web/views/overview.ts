@@ -1,23 +1,23 @@
 import { conditionOf } from '../../src/wire/state/condition.ts';
-import { PIPELINE_STATES, type Pipeline, type PipelineState } from '../../src/wire/state/pipeline.ts';
+import { NEAR_BLOCKS, PIPELINE_STATES, type Pipeline, type PipelineState } from '../../src/wire/state/pipeline.ts';
 import { type Cell, count, duration, h, Table } from '../dom.ts';
 import { Frames } from '../drawing/frames.ts';
-import { LaneView, laneOf, MARKS } from '../drawing/pipeline.ts';
-import { Plot } from '../drawing/plot.ts';
+import { laneOf, MARKS } from '../drawing/pipeline.ts';
 import type { LiveDatabase, LiveState } from '../live.ts';
+import { stateOfReadiness, WORST_FIRST } from '../tab.ts';
+import { LaneCard } from './lane-card.ts';
 import { Platform } from './platform.ts';
 import type { View } from './view.ts';
 
 const COLUMNS = [
   'Database',
   'State',
-  'Height',
+  'Verified',
   'Lag',
+  'Height',
   'Blocks/min',
-  'Blocks',
   'Progress',
   'Circuit',
-  'Verified',
   'Subscribers',
   'Restarts left'
 ];
@@ -25,17 +25,6 @@ const COLUMNS = [
 const ROWS_A_FRAME = 3;
 /** A lane that is further away is out of sight. */
 const NEAR_SIGHT = '200px';
-/** Key of a database, which has a page; other lanes have none. */
-const ACTOR_KEY = /^[^/]+\/[^/]+\/[^/]+$/;
-/** A part of everything, and what of it is counted first. */
-const WORST_FIRST: readonly PipelineState[] = ['failed', 'waiting', 'working', 'unknown', 'well'];
-const READY = {
-  ready: 'well',
-  behind: 'working',
-  starting: 'working',
-  halted: 'failed',
-  unavailable: 'failed'
-} as const;
 
 /** The way of blocks from upstream to downstream, then one row a database: how far, how long still, why not. */
 export class Overview implements View {
@@ -47,8 +36,7 @@ export class Overview implements View {
   readonly #empty = h('div', { class: 'card empty', role: 'status' });
   readonly #details = h('div', {}, h('h2', {}, 'Databases'), h('div', { class: 'card' }, this.#table.element));
   readonly #frames = new Frames();
-  readonly #drawn = new Map<string, { readonly card: HTMLElement; readonly view: LaneView }>();
-  readonly #plots = new Map<string, Plot>();
+  readonly #drawn = new Map<string, LaneCard>();
   readonly #links = new Map<string, HTMLAnchorElement>();
   readonly #seen = new Set<Element>();
   readonly #sight = new IntersectionObserver((changes) => this.#see(changes), { rootMargin: NEAR_SIGHT });
@@ -78,7 +66,7 @@ export class Overview implements View {
     this.#showChips(pipeline, lanes, readiness);
     this.#arrange(lanes);
     const drawn = this.#due(lanes).map(({ lane, isSeen }) => () => {
-      this.#drawn.get(lane ?? '')?.view.update(laneOf(pipeline, lane), isSeen);
+      this.#drawn.get(lane ?? '')?.update(pipeline, state, isSeen);
     });
     const rows = databases.map((database) => ({ key: database.key, cells: () => this.#cells(database, state) }));
     const drawPlatform = () => this.#platform.update(platform);
@@ -110,7 +98,7 @@ export class Overview implements View {
     const counts = PIPELINE_STATES.map((state) => ({ state, number: worst.filter((each) => each === state).length }));
     const alone = pipeline.nodes.filter(({ lane }) => lane === null && !lanes.includes(null));
     const chips: [PipelineState, string][] = [
-      [READY[readiness as keyof typeof READY] ?? 'unknown', readiness],
+      [stateOfReadiness(readiness), readiness],
       ...counts
         .filter(({ number }) => number > 0)
         .map(({ state, number }): [PipelineState, string] => [state, `${number} ${state}`]),
@@ -133,7 +121,7 @@ export class Overview implements View {
       }
     for (const key of keys)
       if (!this.#drawn.has(key)) {
-        const lane = newLane(key);
+        const lane = new LaneCard(key);
         this.#drawn.set(key, lane);
         this.#seen.add(lane.card); // until its place is known
         this.#sight.observe(lane.card);
@@ -149,13 +137,12 @@ export class Overview implements View {
     return [
       this.#link(key),
       stateCell(database),
+      verified(database),
+      lag === null ? '–' : { text: count(lag), kind: lag > NEAR_BLOCKS ? 'warn' : 'good' },
       count(report?.height),
-      lag === null ? '–' : { text: count(lag), kind: lag > 3 ? 'warn' : 'good' },
       rate === null ? '–' : count(Math.round(rate * 10) / 10),
-      this.#plot(key, state),
       progress(database, state),
       circuitCell(database),
-      verified(database),
       report?.mode === 'server' ? count(subscriber_count) : '–',
       restartsLeft(database)
     ];
@@ -165,13 +152,6 @@ export class Overview implements View {
     const link = this.#links.get(key) ?? h('a', { href: `#/actor/${key}` }, key);
     this.#links.set(key, link);
     return link;
-  }
-
-  #plot(key: string, state: LiveState): Element {
-    const plot = this.#plots.get(key) ?? new Plot(`blocks of ${key}`);
-    this.#plots.set(key, plot);
-    plot.update(state.samples.get(key) ?? []);
-    return plot.element;
   }
 }
 
@@ -188,17 +168,6 @@ function worstOf({ nodes, edges }: Pipeline): PipelineState {
     ({ role, id }) => role !== 'subscribers' && !edges.some(({ from, carries }) => from === id && carries)
   );
   return WORST_FIRST.find((state) => counted.some((node) => node.state === state)) ?? 'unknown';
-}
-
-function newLane(key: string): { card: HTMLElement; view: LaneView } {
-  const view = new LaneView();
-  const title = ACTOR_KEY.test(key)
-    ? h('a', { href: `#/actor/${key}` }, key)
-    : h('span', {}, key === '' ? 'this service' : key);
-  return {
-    view,
-    card: h('article', { class: 'lane', 'aria-label': key || 'this service' }, h('h3', {}, title), view.element)
-  };
 }
 
 function chip(state: PipelineState, label: string): HTMLElement {
@@ -228,7 +197,8 @@ function circuitCell({ state, report }: LiveDatabase): Cell {
 function verified({ report }: LiveDatabase): Cell {
   const replica = report?.replica;
   if (!replica) return '–';
-  if (replica.verification !== 'verified') return { text: replica.verification, kind: 'warn' };
+  if (replica.verification !== 'verified')
+    return { text: replica.verification, kind: 'warn', title: replica.verificationReason ?? '' };
   return { text: `at ${count(replica.verifiedHeight)}`, kind: 'good' };
 }
 

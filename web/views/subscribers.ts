@@ -1,3 +1,4 @@
+import type { SubscriberView } from '../../src/sync/fan-out/subscriber.ts';
 import { NEAR_BLOCKS } from '../../src/wire/state/pipeline.ts';
 import { type Cell, count, duration, h, Table } from '../dom.ts';
 import { ask, type LiveState } from '../live.ts';
@@ -42,15 +43,7 @@ export class Subscribers implements View {
     }
     const subscribers = (state.last?.databases ?? []).flatMap(({ key, subscribers = [] }) =>
       subscribers.map((each): Line => {
-        const values = [
-          each.id,
-          key,
-          'subscriber',
-          each.state === 'draining' && (each.lag ?? 0) > NEAR_BLOCKS ? 'is behind' : STATES[each.state],
-          each.lastSentBlock,
-          each.appliedBlock,
-          each.lag
-        ];
+        const values = [each.id, key, 'subscriber', stateText(each), each.lastSentBlock, each.appliedBlock, each.lag];
         return { key: `${key} ${each.id}`, values: [...values, each.bufferedBytes, null] };
       })
     );
@@ -88,15 +81,26 @@ export class Subscribers implements View {
   }
 }
 
+/** Returns how a subscriber reads, and how near it is to being dropped. */
+function stateText({ state, lag, nearLimit: near }: SubscriberView): string {
+  const reads = state === 'draining' && (lag ?? 0) > NEAR_BLOCKS ? 'is behind' : STATES[state];
+  if (!near) return reads;
+  const what =
+    near.limit === 'ceiling' ? 'of the buffer is used' : 'of the time is over in which it must take something';
+  return `${reads}: ${near.percent} % ${what}`;
+}
+
+const isStalled = (value: unknown): boolean => typeof value === 'string' && value.startsWith(STATES.stalled);
+
 /** A reader that takes nothing may never have said how far it is: it is behind all that did. */
 function rank(values: Line['values'], column: number): number {
-  if (column === LAG && values[3] === STATES.stalled) return Number.POSITIVE_INFINITY;
+  if (column === LAG && isStalled(values[3])) return Number.POSITIVE_INFINITY;
   const value = values[column];
   return typeof value === 'number' ? value : -1;
 }
 
 function cellOf(value: string | number | null, column: number): Cell {
-  if (value === STATES.stalled) return { text: value, kind: 'warn' };
+  if (isStalled(value)) return { text: String(value), kind: 'warn' };
   if (typeof value === 'string') return column === 0 ? { text: value, kind: 'wide' } : value; // a public key is long
   if (value === null) return '–';
   if (column === HEARD) return `${duration(Date.now() - value)} ago`;

@@ -1,35 +1,25 @@
 import { count, h, setText, Table } from '../dom.ts';
 import { ask, type LiveState } from '../live.ts';
-import { climb, leafOf, type ProofStep } from './proof.ts';
+import { notePlace, placeParameters } from '../place.ts';
+import { agoText, whenCell } from '../time.ts';
+import { type LogEntry, type Proof, proofParts } from './proof-parts.ts';
 import type { View } from './view.ts';
 
-interface Entry {
-  readonly block_index: number;
-  readonly ledger_hash: string | null;
-  readonly actions_hash: string | null;
-  readonly contract_hash: string | null;
-}
 interface Page {
   readonly total: number;
-  readonly results: readonly Entry[];
+  readonly results: readonly LogEntry[];
 }
-interface Proof {
+interface Epoch {
   readonly epoch: number;
-  readonly leaf: string;
-  readonly merkleRoot: string;
-  readonly proof: readonly ProofStep[];
-  readonly error?: string;
+  readonly merkle_root: string;
+  readonly start_block: number;
+  readonly end_block: number;
+  readonly leaf_count: number;
+  readonly created_at: string;
 }
 interface Epochs {
   readonly total: number;
-  readonly results: readonly {
-    readonly epoch: number;
-    readonly merkle_root: string;
-    readonly start_block: number;
-    readonly end_block: number;
-    readonly leaf_count: number;
-    readonly created_at: string;
-  }[];
+  readonly results: readonly Epoch[];
 }
 const PAGE = 100;
 const EPOCHS = 10;
@@ -41,10 +31,14 @@ export class Transparency implements View {
   readonly #databases = h('select', { 'aria-label': 'Database', change: () => this.#turnTo(0) });
   readonly #block = h('input', { type: 'number', min: '1', step: '1', required: true });
   readonly #told = h('p', { role: 'status' });
+  readonly #open = h('p', { class: 'quiet' });
   readonly #epochs = new Table('Epochs', ['Epoch', 'Blocks', 'Leaves', 'Root', 'Committed']);
   readonly #newer = h('button', { type: 'button', click: () => this.#turnTo(this.#page - 1) }, 'Newer');
   readonly #older = h('button', { type: 'button', click: () => this.#turnTo(this.#page + 1) }, 'Older');
   readonly #result = h('div', { class: 'card', hidden: true, role: 'status' });
+  /** Parameters of the page's address, until they are shown. */
+  #wanted: URLSearchParams | null = placeParameters();
+  #height: number | null = null;
   #known = '';
   #page = 0;
   #askedAt = Number.NEGATIVE_INFINITY;
@@ -65,6 +59,7 @@ export class Transparency implements View {
       this.#result,
       h('h2', {}, 'Epochs, newest first'),
       this.#told,
+      this.#open,
       h('div', { class: 'card' }, this.#epochs.element, h('div', { class: 'bar' }, this.#newer, this.#older))
     );
   }
@@ -77,10 +72,24 @@ export class Transparency implements View {
       this.#databases.replaceChildren(...keys.map((key) => h('option', {}, key)));
     }
     if (!state.last) return;
+    this.#height = state.database(this.#databases.value)?.report?.height ?? null;
+    if (keys.length > 0 && state.last.mode === 'server') this.#showWanted();
     if (keys.length === 0) setText(this.#told, 'No indexer database here: only those have a transparency log.');
     else if (state.last.mode !== 'server')
       setText(this.#told, 'Epochs and proofs are given by servers; this is a client.');
     else if (performance.now() - this.#askedAt > EPOCHS_EVERY_MS) void this.#showEpochs();
+  }
+
+  /** Shows the proof that the page's address names, once. */
+  #showWanted(): void {
+    const database = this.#wanted?.get('database');
+    const block = this.#wanted?.get('block');
+    this.#wanted = null;
+    if (database && [...this.#databases.options].some(({ value }) => value === database))
+      this.#databases.value = database;
+    if (!block) return;
+    this.#block.value = block;
+    void this.#showProof();
   }
 
   #turnTo(page: number): void {
@@ -101,6 +110,7 @@ export class Transparency implements View {
             ? 'One epoch is committed.'
             : `${count(total)} epochs are committed.`
       );
+      setText(this.#open, this.#page === 0 ? openText(results[0], this.#height) : '');
       this.#newer.disabled = this.#page === 0;
       this.#older.disabled = (this.#page + 1) * EPOCHS >= total;
       this.#epochs.update(
@@ -111,7 +121,7 @@ export class Transparency implements View {
             `${count(start_block)} to ${count(end_block)}`,
             count(leaf_count),
             h('code', { class: 'wide' }, merkle_root),
-            new Date(created_at).toLocaleString()
+            whenCell(Date.parse(created_at), agoText(Date.parse(created_at)))
           ]
         }))
       );
@@ -122,18 +132,20 @@ export class Transparency implements View {
 
   async #showProof(): Promise<void> {
     const block = Number(this.#block.value);
+    const database = this.#databases.value;
+    notePlace({ database, block: String(block) });
     this.#result.hidden = false;
     try {
-      const proof = (await ask(`/transparency/${this.#databases.value}/proof/${block}`)) as Proof;
+      const proof = (await ask(`/transparency/${database}/proof/${block}`)) as Proof;
       if (proof.error) this.#result.replaceChildren(h('p', {}, proof.error));
-      else this.#result.replaceChildren(...drawProof(block, proof, await this.#entryOf(block)));
+      else this.#result.replaceChildren(...proofParts(database, block, proof, await this.#entryOf(block)));
     } catch (fault) {
       this.#result.replaceChildren(h('p', { class: 'bad' }, (fault as Error).message || 'the key is not accepted'));
     }
   }
 
   /** The block's own line of the log: newest first, so its page is where its distance from the newest says. */
-  async #entryOf(block: number): Promise<Entry | undefined> {
+  async #entryOf(block: number): Promise<LogEntry | undefined> {
     const page = async (number: number) =>
       (await ask(`/transparency/${this.#databases.value}/roots?page=${number}&limit=${PAGE}`)) as Page;
     const newest = (await page(0)).results[0]?.block_index ?? block;
@@ -142,29 +154,8 @@ export class Transparency implements View {
   }
 }
 
-function drawProof(block: number, { epoch, leaf, merkleRoot, proof }: Proof, entry: Entry | undefined): Element[] {
-  const path = climb(leaf, proof);
-  const isRoot = path.at(-1) === merkleRoot;
-  const isLeaf = entry !== undefined && leafOf(entry) === leaf;
-  const short = (hash: string) => `${hash.slice(0, 12)}…${hash.slice(-6)}`;
-  const steps = proof.map(({ hash, position }, index) => {
-    const pair = position === 'left' ? [hash, path[index]!] : [path[index]!, hash];
-    return h(
-      'li',
-      {},
-      `SHA-256(${pair.map(short).join(' + ')}) = ${short(path[index + 1]!)}; sibling on the ${position}`
-    );
-  });
-  return [
-    h(
-      'p',
-      { class: isRoot && isLeaf ? 'good' : 'bad', id: 'verdict' },
-      isRoot && isLeaf
-        ? `Verified here: block ${count(block)} is in epoch ${count(epoch)}.`
-        : `Not verified: ${isLeaf ? 'the proof does not lead to the root' : "the leaf is not the hash of the block's three hashes"}.`
-    ),
-    h('p', { class: 'mono' }, `leaf ${leaf}`),
-    h('ol', { class: 'proof mono' }, ...steps),
-    h('p', { class: 'mono' }, `root ${merkleRoot}`)
-  ];
+/** Returns the progress of the epoch that is open, by the newest one that is committed. */
+function openText(newest: Epoch | undefined, height: number | null): string {
+  if (!newest || height === null || height < newest.end_block) return '';
+  return `The open epoch has ${count(height - newest.end_block)} of ${count(newest.leaf_count)} blocks.`;
 }

@@ -15,6 +15,7 @@ import { createLimit } from '../callers/limits.ts';
 import type { OtherServices } from '../platform/other-services.ts';
 import { platformView } from '../platform/platform-view.ts';
 import { wholeNumber } from '../schema/parameters.ts';
+import { historyRoute } from './history.ts';
 import type { Readiness } from './readiness.ts';
 
 /** Actions that an operator may apply to any actor. */
@@ -95,6 +96,7 @@ export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, dep
     async () => actors.list()
   );
   await app.register(liveRoute, deps);
+  await app.register(historyRoute, deps);
   for (const action of ['kill', 'restart', 'pause'] as const) {
     app.post(
       `/debug/actors/:dbType/:chain/:network/${action}`,

@@ -15,7 +15,7 @@ const ICON_COLOURS = {
   unknown: '#5a6678'
 };
 
-/** Builds dist/web: scripts and static files of the console and the explorer's pages, and a chart of every machine. */
+/** Builds dist/web: scripts and static files of the console and of the other pages, and a chart of every machine. */
 async function buildWeb(): Promise<void> {
   rmSync(OUT, { recursive: true, force: true });
   mkdirSync(join(OUT, 'charts'), { recursive: true });
@@ -29,6 +29,8 @@ async function buildWeb(): Promise<void> {
       entry('console', 'main.ts'),
       entry('console', 'styles', 'console.css'),
       entry('explorer', 'explorer', 'explorer.ts'),
+      entry('docs', 'docs', 'docs.ts'),
+      entry('miner', 'miner', 'miner.ts'),
       entry('explorer', 'explorer', 'explorer.css')
     ],
     outdir: OUT,

@@ -3,6 +3,7 @@ import type { MinerConfig } from '../config/services/miner.ts';
 import type { ServiceDefinition } from '../service/frame.ts';
 import { NO_ACTORS } from '../service/life/no-actors.ts';
 import { createRpcFrame, type RpcAppDeps } from '../service/life/rpc-frame.ts';
+import { sendPage } from '../service/pages/page.ts';
 import { healthRoute } from '../service/routes/health.ts';
 import { MinerHealthSchema, type MinerMethodDeps, minerHealth, minerMethods } from './methods.ts';
 import { minerPage } from './page.ts';
@@ -42,17 +43,7 @@ export function createMinerApp(deps: MinerAppDeps): FastifyInstance {
     },
     routes: (app) => {
       const doc = { tag: 'Documentation', summary: 'A page: send me coins, mine', mediaType: 'text/html' } as const;
-      app.get('/', { config: { open: true, doc } }, (_, reply) =>
-        reply
-          .headers({
-            'content-security-policy': page.policy,
-            'x-content-type-options': 'nosniff',
-            'referrer-policy': 'no-referrer',
-            'cache-control': 'no-cache'
-          })
-          .type('text/html; charset=utf-8')
-          .send(page.html)
-      );
+      app.get('/', { config: { open: true, doc } }, (_, reply) => sendPage(reply, page));
       healthRoute(app, {
         path: '/status',
         summary: 'As `health`; 503 while it cannot mine',

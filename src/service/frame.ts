@@ -302,7 +302,7 @@ function registerRoutes(
   const own = { version, service: name, mode, console: consolePath, actors, charts, readiness };
   app.register(debugRoutes, { ...parts, ...own, others });
   app.register(auditRoutes, parts);
-  app.register(documentationRoutes, { ...parts, document, methods: openRpc?.methods });
+  app.register(documentationRoutes, { ...parts, document, methods: openRpc?.methods, console: consolePath });
   app.register(consoleRoutes, service);
   app.register(metricsRoutes, service);
 }

@@ -1,3 +1,4 @@
+import { enliven } from '../docs/enliven.ts';
 import { h } from '../dom.ts';
 import { request } from '../live.ts';
 import type { View } from './view.ts';
@@ -16,8 +17,9 @@ export class Docs implements View {
 
   async #load(): Promise<void> {
     const text = await (await request('/docs')).text();
-    const { body } = new DOMParser().parseFromString(text, 'text/html');
-    body.querySelector('nav')?.remove(); // this page's own addresses begin with # too
-    this.element.replaceChildren(...body.childNodes);
+    const main = new DOMParser().parseFromString(text, 'text/html').querySelector('main')!;
+    main.querySelector('nav')?.remove(); // this page's own addresses begin with # too
+    this.element.replaceChildren(...main.childNodes);
+    enliven(this.element);
   }
 }

@@ -3,6 +3,7 @@ import Type from 'typebox';
 import { CHAIN_NETWORKS } from '../../coin/chains.ts';
 import { hasCode, PlatformError } from '../../errors.ts';
 import { publicFailure } from '../../service/errors.ts';
+import { sendPage } from '../../service/pages/page.ts';
 import { type Coin, findCoin } from '../coins.ts';
 import type { FairReads } from '../fair-reads.ts';
 import { LISTS } from '../lists/lists.ts';
@@ -12,9 +13,6 @@ import { PUBLIC_NAMES } from '../public-names.ts';
 import type { Question } from '../question.ts';
 import { type ApiDeps, STATUSES } from './api.ts';
 
-/** A page runs and asks what is this service's own, and sends its form nowhere else. */
-const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 const NameSchema = Type.String({ minLength: 1, maxLength: 250, description: 'at most 250 letters' });
 const NamedSchema = Type.Object({ name: NameSchema });
 const CursorSchema = Type.Object({ cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 1_024 })) });
@@ -133,7 +131,7 @@ function makerOf(request: FastifyRequest, coins: readonly Coin[], reads: FairRea
 }
 
 function send(reply: FastifyReply, site: Site, { title, body }: View): FastifyReply {
-  return sendHtml(reply, layout(site, title, body));
+  return sendPage(reply, layout(site, title, body), 'self');
 }
 
 /** Sends an error as a page, with the status that a program would get. */
@@ -150,16 +148,4 @@ function sendFailure(
   const coin = code === undefined && coins.length === 1 ? coins[0] : coins.find(({ network }) => network.code === code);
   const site = coin ? siteOf(coin, code) : NO_SITE;
   return send(reply.code(status), site, failureView(title, publicFailure(error), site.base));
-}
-
-function sendHtml(reply: FastifyReply, page: string): FastifyReply {
-  return reply
-    .headers({
-      'content-security-policy': POLICY,
-      'x-content-type-options': 'nosniff',
-      'referrer-policy': 'no-referrer',
-      'cache-control': 'no-cache'
-    })
-    .type('text/html; charset=utf-8')
-    .send(page);
 }

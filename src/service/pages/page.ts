@@ -1,56 +1,49 @@
-import { createHash } from 'node:crypto';
+import type { FastifyReply } from 'fastify';
 
-/** A page that needs nothing from elsewhere: its style is in it, and its policy allows nothing else. */
-export interface Page {
-  readonly html: string;
-  readonly policy: string;
+/** Parts of a page; the texts in `body` are escaped already. */
+interface PageParts {
+  readonly title: string;
+  /** Text beside the title, such as a version. */
+  readonly note?: string;
+  /** Links of the head: path and name. */
+  readonly links: readonly (readonly [path: string, name: string])[];
+  readonly body: string;
+  /** Name of the script, one of the files below `/console/`. */
+  readonly script: string;
 }
-
-const STYLE = `
-:root { color-scheme: light dark; --line: #8884; --soft: #8881; --link: light-dark(#0b57b0, #8ab8ff) }
-body { font: 15px/1.55 system-ui, sans-serif; margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 62rem }
-h1 { font-size: 1.6rem; margin: 0 0 .25rem }
-h2 { font-size: 1.2rem; margin: 2.5rem 0 .75rem; border-bottom: 1px solid var(--line) }
-h3 { font-size: .95rem; margin: .9rem 0 .2rem }
-a { color: var(--link) }
-code, pre, .method { font-family: ui-monospace, monospace; font-size: .9em }
-pre { background: var(--soft); padding: .6rem .8rem; border-radius: 6px; overflow-x: auto; margin: .4rem 0 }
-nav { display: flex; flex-wrap: wrap; gap: .3rem 1rem }
-details { border: 1px solid var(--line); border-radius: 8px; margin: .5rem 0; padding: 0 .9rem }
-summary { cursor: pointer; padding: .55rem 0; list-style: none; display: flex; flex-wrap: wrap; gap: .25rem .75rem }
-summary::-webkit-details-marker { display: none }
-summary code { overflow-wrap: anywhere }
-summary span { opacity: .8 }
-.method { font-weight: 700; min-width: 3.2rem }
-table { border-collapse: collapse; width: 100%; margin: .4rem 0 1rem }
-td, th { text-align: left; vertical-align: top; padding: .3rem .9rem .3rem 0; border-top: 1px solid var(--line) }
-th { border: 0; opacity: .7 }
-td:first-child { white-space: nowrap; width: 1% }
-`;
 
 /** Text as it may stand in HTML. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }
 
-/** @param body HTML whose texts are escaped already @param script of the page, which may ask its own service */
-export function makePage(title: string, body: string, script = ''): Page {
-  const sources = [
-    "default-src 'none'",
-    `style-src '${hashOf(STYLE)}'`,
-    ...(script ? [`script-src '${hashOf(script)}'`, "connect-src 'self'"] : []),
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'"
-  ];
-  const html = `<!doctype html>
+/** Makes a page in the look of the console: its style and script are files of the console. */
+export function makePage({ title, note = '', links, body, script }: PageParts): string {
+  const anchors = links.map(([path, name]) => `<a href="${escapeHtml(path)}">${escapeHtml(name)}</a>`);
+  return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(title)}</title><style>${STYLE}</style></head>
-<body>${body}${script && `<script>${script}</script>`}</body></html>
+<meta name="color-scheme" content="light dark"><title>${escapeHtml(title)}</title>
+<link rel="stylesheet" href="/console/console.css"><link rel="icon" href="/console/icon.svg">
+<script type="module" src="/console/${script}"></script></head>
+<body><a class="skip" href="#main">Skip to the content</a>
+<header><h1>${escapeHtml(title)} <small>${escapeHtml(note)}</small></h1><nav aria-label="More">${anchors.join('')}</nav></header>
+<main id="main" tabindex="-1">${body}</main></body></html>
 `;
-  return { html, policy: sources.join('; ') };
 }
 
-function hashOf(text: string): string {
-  return `sha256-${createHash('sha256').update(text).digest('base64')}`;
+/**
+ * Headers of a page: it runs, shows and asks only what is this service's own.
+ *
+ * @param forms where its forms are sent
+ */
+export const pageHeaders = (forms: 'none' | 'self' = 'none') => ({
+  'content-security-policy': `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action '${forms}'; frame-ancestors 'none'`,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-cache'
+});
+
+/** Sends a page. @see pageHeaders */
+export function sendPage(reply: FastifyReply, html: string | Buffer, forms?: 'none' | 'self'): FastifyReply {
+  return reply.headers(pageHeaders(forms)).type('text/html; charset=utf-8').send(html);
 }

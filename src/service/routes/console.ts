@@ -1,9 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { pageHeaders } from '../pages/page.ts';
 import type { ConsoleFile } from './console-files.ts';
-
-/** The page runs its own files and talks to this front door, and to nobody else. */
-const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 interface ConsoleDeps {
   /** The console page's built files; empty where there are none. */
@@ -25,9 +22,7 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleDeps> = async (app, { cons
 
 function send({ headers }: FastifyRequest, reply: FastifyReply, file: ConsoleFile | undefined): unknown {
   if (!file) return reply.code(404).send({ error: 'the console page is missing; run: npm run build:web' });
-  reply.header('content-security-policy', POLICY).header('x-content-type-options', 'nosniff');
-  reply.header('referrer-policy', 'no-referrer').header('cache-control', 'no-cache');
-  reply.header('etag', file.etag).header('vary', 'accept-encoding');
+  reply.headers(pageHeaders()).header('etag', file.etag).header('vary', 'accept-encoding');
   if (headers['if-none-match'] === file.etag) return reply.code(304).send();
   const gzips = /\bgzip\b/.test(String(headers['accept-encoding'] ?? ''));
   if (gzips) reply.header('content-encoding', 'gzip');

@@ -1,9 +1,9 @@
-import type { FastifyPluginAsync, FastifyReply } from 'fastify';
+import type { FastifyPluginAsync } from 'fastify';
 import Type from 'typebox';
 import type { AddressReader } from '../callers/address.ts';
 import { limitDocuments } from '../callers/limits.ts';
 import { docsPage } from '../pages/docs-page.ts';
-import type { Page } from '../pages/page.ts';
+import { sendPage } from '../pages/page.ts';
 import type { OpenRpc } from '../rpc/openrpc.ts';
 import type { OpenApi } from '../schema/openapi.ts';
 
@@ -14,21 +14,22 @@ interface DocumentationDeps {
   /** Description of the methods; absent for a service without JSON-RPC. */
   readonly methods?: OpenRpc['methods'] | undefined;
   readonly addressOf: AddressReader;
+  /** Path of the console. */
+  readonly console: string;
 }
 
 /** `GET /openapi.json`, and `GET /docs`, which shows the same to people. Open: they tell nothing but what anybody may ask for. */
 export const documentationRoutes: FastifyPluginAsync<DocumentationDeps> = async (
   app,
-  { document, methods, addressOf }
+  { document, methods, addressOf, console: consolePath }
 ) => {
   const limit = limitDocuments(app, addressOf);
   /** Bytes that all callers share: a slow reader takes no memory. */
-  let pages: { readonly json: Buffer; readonly docs: Page; readonly html: Buffer } | undefined;
+  let pages: { readonly json: Buffer; readonly html: Buffer } | undefined;
   const made = () => {
     if (!pages) {
       const found = document();
-      const docs = docsPage(found, methods);
-      pages = { json: Buffer.from(JSON.stringify(found)), docs, html: Buffer.from(docs.html) };
+      pages = { json: Buffer.from(JSON.stringify(found)), html: Buffer.from(docsPage(found, consolePath, methods)) };
     }
     return pages;
   };
@@ -50,18 +51,6 @@ export const documentationRoutes: FastifyPluginAsync<DocumentationDeps> = async 
       },
       onRequest: (request, reply) => limit.take(request, reply)
     },
-    (_, reply) => send(reply, made().docs.policy, made().html)
+    (_, reply) => sendPage(reply, made().html)
   );
 };
-
-function send(reply: FastifyReply, policy: Page['policy'], html: Buffer): FastifyReply {
-  return reply
-    .headers({
-      'content-security-policy': policy,
-      'x-content-type-options': 'nosniff',
-      'referrer-policy': 'no-referrer',
-      'cache-control': 'no-cache'
-    })
-    .type(HTML)
-    .send(html);
-}

@@ -75,7 +75,7 @@ test('every method does what it says, and refuses what it cannot', async () => {
   assert.equal((await ask('set_mock_time', { timestamp: 2_000_000_000 })).result, 'ok');
   assert.equal((await ask('set_mock_time', { timestamp: 0 })).result, 'ok');
 
-  assert.match(await (await fetch(url)).text(), /send me coins/);
+  assert.match(await (await fetch(url)).text(), /Send me coins/);
   assert.equal((await fetch(`${url}/status`)).status, 200);
   await node.stop('SIGKILL');
   await until('stalled', async () => (await ask('health')).status === 503, 30_000);

@@ -1,3 +1,5 @@
+import { offerNames } from './suggestions.ts';
+
 interface CoinStatus {
   readonly supported: boolean;
   readonly available: boolean;
@@ -51,3 +53,4 @@ async function keepLooking(): Promise<void> {
 }
 
 void keepLooking();
+offerNames();

@@ -38,22 +38,23 @@ function searchForm(base: string): Html {
 }
 
 /** Kind of thing that has a page of its own. */
-export type Thing = 'address' | 'token' | 'block' | 'action' | 'transaction';
+export type Thing = 'address' | 'token' | 'block' | 'action' | 'transaction' | 'market';
 
 /** The path of the page of a thing. */
-export const pathOf = (base: string, kind: Thing, name: string): string =>
-  `${base}/${kind}/${encodeURIComponent(name)}`;
+export const pathOf = (base: string, kind: Thing, ...names: readonly string[]): string =>
+  [base, kind, ...names.map(encodeURIComponent)].join('/');
 
-/** A link to the page of a thing. */
+/** A link to the page of a thing, which has one name or several. */
 export type LinkTo = (kind: Thing, name: unknown, label?: string) => Html;
 
 /** Links among the pages of a network. */
 export function linksIn(base: string): LinkTo {
   return (kind, name, label) => {
     if (name === null || name === undefined) return html`<span class="none">none</span>`;
-    const text = String(name);
+    const names = Array.isArray(name) ? name.map(String) : [String(name)];
+    const text = names.join('/');
     const shown = label ?? (kind === 'transaction' ? `${text.slice(0, 10)}…` : text);
-    return html`<a href="${pathOf(base, kind, text)}">${shown}</a>`;
+    return html`<a href="${pathOf(base, kind, ...names)}">${shown}</a>`;
   };
 }
 
@@ -64,6 +65,25 @@ export function timeOf(seconds: unknown): Html {
   return html`<time datetime="${text}">${text.slice(0, 16).replace('T', ' ')} UTC</time>`;
 }
 
+/** A number in groups of three digits. Its text is the number as it is, so that a copy is exact. */
+export function amount(value: unknown): Html {
+  const text = value === null || value === undefined ? '' : String(value);
+  const [, sign, whole, rest] = /^(-?)(\d{4,})(\.\d+)?$/.exec(text) ?? [];
+  if (whole === undefined) return html`<span class="amount">${text}</span>`;
+  const groups = whole.match(/\d{1,3}(?=(?:\d{3})*$)/g)!.map((digits) => html`<i>${digits}</i>`);
+  return html`<span class="amount">${sign}${groups}${rest}</span>`;
+}
+
+/** A bar. @param part of its full length, 0 to 1; the text beside it says the same */
+export function bar(part: number): Html {
+  return html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect width="${(part * 100).toFixed(2)}" height="8"/></svg>`;
+}
+
+/** A link to the market of a pair. */
+export function marketLink(linkTo: LinkTo, tick1: unknown, tick2: unknown): Html {
+  return linkTo('market', [String(tick1), String(tick2)], `${String(tick1)}/${String(tick2)}`);
+}
+
 /** Facts about one thing. */
 export function facts(rows: readonly (readonly [name: string, value: Html | string | number | null])[]): Html {
   const shown = rows.map(
@@ -72,6 +92,18 @@ export function facts(rows: readonly (readonly [name: string, value: Html | stri
   return html`<dl class="facts">${shown}</dl>`;
 }
 
+/** Columns of numbers, whose digits stand below each other. */
+const NUMBERS: ReadonlySet<string> = new Set([
+  'Amount',
+  'Supply',
+  'Share',
+  'Actions',
+  'Transactions',
+  'Price',
+  'Volume',
+  '24 h %'
+]);
+
 /** A part of a page with a list; `next` is the cursor of its next page. */
 export function section(
   title: string,
@@ -79,9 +111,10 @@ export function section(
   rows: readonly (readonly (Html | string)[])[],
   next: string | null = null
 ): Html {
+  const kindOf = (head: string | undefined) => NUMBERS.has(head ?? '') && html` class="number"`;
   const line = (cells: readonly (Html | string)[]) =>
-    html`<tr>${cells.map((cell, place) => html`<td data-name="${heads[place]}">${cell}</td>`)}</tr>`;
-  const table = html`<table><thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
+    html`<tr>${cells.map((cell, place) => html`<td data-name="${heads[place]}"${kindOf(heads[place])}>${cell}</td>`)}</tr>`;
+  const table = html`<table aria-label="${title}"><thead><tr>${heads.map((head) => html`<th scope="col"${kindOf(head)}>${head}</th>`)}</tr></thead>
 <tbody>${rows.map(line)}</tbody></table>`;
   const more = next !== null && html`<p><a rel="next" href="?cursor=${encodeURIComponent(next)}">Older</a></p>`;
   return html`<section><h2>${title}</h2>${rows.length === 0 ? html`<p class="none">Nothing yet.</p>` : table}${more}</section>`;
@@ -102,9 +135,9 @@ export function actionsSection(linkTo: LinkTo, title: string, rows: readonly Row
 }
 
 /** The amount, token and receiver that an action names. The token of a refused one may not exist: then it has no page. */
-function movedBy({ amount, tick, destination, status }: Row, linkTo: LinkTo): Html | string {
+function movedBy({ amount: sum, tick, destination, status }: Row, linkTo: LinkTo): Html | string {
   if (typeof tick !== 'string') return '';
-  const of = typeof amount === 'string' && html`<span class="amount">${amount}</span> `;
+  const of = typeof sum === 'string' && html`${amount(sum)} `;
   const to = typeof destination === 'string' && html` &rarr; ${linkTo('address', destination)}`;
   const isRefused = typeof status === 'string' && status !== 'valid';
   return html`<span>${of}${isRefused ? tick : linkTo('token', tick)}${to}</span>`;

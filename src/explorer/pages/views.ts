@@ -1,10 +1,15 @@
 import { PlatformError } from '../../errors.ts';
+import { homeView } from './home-view.ts';
 import { type Html, html } from './html.ts';
+import { marketView } from './market-view.ts';
 import {
   actionsSection,
   activityChart,
+  amount,
+  bar,
   facts,
   type LinkTo,
+  marketLink,
   type Row,
   type Site,
   section,
@@ -12,59 +17,11 @@ import {
   timeOf,
   verdict
 } from './parts.ts';
+import { type Asked, confirmationsOf, readOptional, rowOf, rowsOf, textOf, type View } from './view.ts';
 
-/** Reads a method's answer for a page. @throws {PlatformError} as the route of the method does */
-export type ReadAnswer = (
-  method: string,
-  asked?: { readonly query?: string; readonly type?: string; readonly cursor?: string; readonly limit?: number }
-) => Promise<{
-  readonly data: unknown;
-  readonly next: string | null;
-  /** Whether a list is in its own order; one that is too long for that is in the order of its keys. */
-  readonly isRanked: boolean;
-}>;
-
-/** Title and content of a page. */
-export interface View {
-  readonly title: string;
-  readonly body: Html;
-}
-
-/** Input of a page: the name in its path, the cursor of its list, and functions that read answers and make links. */
-interface Asked {
-  readonly name: string;
-  readonly cursor?: string;
-  readonly read: ReadAnswer;
-  readonly linkTo: LinkTo;
-}
-
-const rowsOf = (data: unknown) => data as readonly Row[];
-const rowOf = (data: unknown) => data as Row;
 /** A page of what the ledger does not have. */
 const unnamed = (what: string, name: string, why: string | false = false) =>
   new PlatformError('RECORD_UNKNOWN', { reason: why ? `${what} "${name}": ${why}` : `there is no ${what} "${name}"` });
-const textOf = (value: unknown) => (value === null || value === undefined ? null : String(value));
-
-async function homeView({ read, linkTo }: Asked): Promise<View> {
-  const [network, blocks, actions] = await Promise.all([
-    read('network'),
-    read('blocks', { limit: 8 }),
-    read('history', { query: 'all', type: 'recent', limit: 12 })
-  ]);
-  const totals = rowOf(rowOf(network.data)['totals']);
-  const blockRows = rowsOf(blocks.data).map((block) => [
-    linkTo('block', block['block_index']),
-    timeOf(block['timestamp']),
-    html`<code>${String(block['ledger_hash']).slice(0, 16)}&hellip;</code>`
-  ]);
-  return {
-    title: 'Explorer',
-    body: html`<div data-live>${facts(Object.entries(totals).map(([name, value]) => [name, textOf(value)]))}
-${section('Newest blocks', ['Block', 'Time', 'Ledger hash'], blockRows)}
-${actionsSection(linkTo, 'Newest actions', rowsOf(actions.data))}</div>`
-  };
-}
-
 async function addressView({ name, cursor, read, linkTo }: Asked): Promise<View> {
   const [address, balances, history] = await Promise.all([
     read('address', { query: name }),
@@ -73,10 +30,11 @@ async function addressView({ name, cursor, read, linkTo }: Asked): Promise<View>
   ]);
   const { block_index: first, pubkey, info, type } = rowOf(address.data);
   if (rowOf(info)['address_id'] === null) throw unnamed('address', name, type !== null && 'it has done nothing yet');
-  const held = rowsOf(balances.data).map(({ tick, amount, supply }) => [
+  const held = rowsOf(balances.data).map(({ tick, amount: held, supply }) => [
     linkTo('token', tick),
-    html`<span class="amount">${textOf(amount)}</span>`,
-    html`<span class="amount">${textOf(supply)}</span>`
+    amount(held),
+    amount(supply),
+    shareText(held, supply)
   ]);
   return {
     title: `Address ${name}`,
@@ -85,7 +43,7 @@ ${facts([
   ['first seen in block', linkTo('block', first)],
   ['public key', textOf(pubkey) && html`<code>${textOf(pubkey)}</code>`]
 ])}
-${section(balances.next === null ? 'Balances' : 'Balances (the first 100)', ['Token', 'Amount', 'Supply'], held)}
+${section(balances.next === null ? 'Balances' : 'Balances (the first 100)', ['Token', 'Amount', 'Supply', 'Share'], held)}
 ${actionsSection(linkTo, 'History', rowsOf(history.data), history.next)}`
   };
 }
@@ -94,22 +52,30 @@ async function tokenView({ name, cursor, read, linkTo }: Asked): Promise<View> {
   const token = rowOf((await read('token', { query: name })).data);
   const [info, supply, locks] = [rowOf(token['info']), rowOf(token['supply']), rowOf(token['locks'])];
   const tick = String(info['tick']);
-  const [holders, newest, history] = await Promise.all([
+  const [holders, markets, newest, history] = await Promise.all([
     read('holders', { query: tick, limit: 25 }),
+    readOptional(read, 'markets', { query: tick, type: 'token', limit: 10 }),
     read('history', { query: tick, type: 'token', limit: 100 }),
     read('history', { query: tick, type: 'token', limit: 25, ...(cursor === undefined ? {} : { cursor }) })
   ]);
   const locked = Object.entries(locks).flatMap(([lock, isLocked]) => (isLocked ? [lock.replaceAll('_', ' ')] : []));
-  const held = rowsOf(holders.data).map(({ address, amount }) => [
+  const held = rowsOf(holders.data).map(({ address, amount: held }) => [
     linkTo('address', address),
-    html`<span class="amount">${textOf(amount)}</span>`
+    amount(held),
+    shareText(held, supply['supply']),
+    bar(shareOf(held, supply['supply']) ?? 0)
+  ]);
+  const pairs = (markets ?? []).map((row) => [
+    marketLink(linkTo, row['tick1'], row['tick2']),
+    amount(row['tick1_price']),
+    amount(row['tick1_24hr_volume'])
   ]);
   return {
     title: `Token ${tick}`,
     body: html`<h2 class="name">Token <b>${tick}</b></h2>
 ${facts([
-  ['supply', html`<span class="amount">${textOf(supply['supply'])}</span>`],
-  ['max supply', textOf(supply['max_supply'])],
+  ['supply', amount(supply['supply'])],
+  ['max supply', amount(supply['max_supply'])],
   ['decimals', textOf(info['decimals'])],
   ['owner', linkTo('address', info['owner'])],
   ['issued by', linkTo('action', info['action_index'])],
@@ -117,9 +83,22 @@ ${facts([
   ['locked', locked.length === 0 ? 'nothing' : locked.join(', ')]
 ])}
 ${activityChart(rowsOf(newest.data))}
-${section(holders.isRanked ? 'Largest holders' : 'Holders (the first 25)', ['Address', 'Amount'], held)}
+${section(holders.isRanked ? 'Largest holders' : 'Holders (the first 25)', ['Address', 'Amount', 'Share', 'Part'], held)}
+${pairs.length > 0 && section('Markets', ['Pair', 'Price', 'Volume'], pairs)}
 ${actionsSection(linkTo, 'History', rowsOf(history.data), history.next)}`
   };
+}
+
+/** Returns the part that an amount is of a supply, 0 to 1; null where there is none. */
+function shareOf(part: unknown, supply: unknown): number | null {
+  const share = Number(part) / Number(supply);
+  return part === null || supply === null || !Number.isFinite(share) ? null : Math.min(1, share);
+}
+
+function shareText(part: unknown, supply: unknown): string {
+  const share = shareOf(part, supply);
+  if (share === null) return '';
+  return share > 0 && share < 0.0001 ? '< 0.01 %' : `${(share * 100).toFixed(2)} %`;
 }
 
 async function blockView({ name, cursor, read, linkTo }: Asked): Promise<View> {
@@ -135,14 +114,20 @@ async function blockView({ name, cursor, read, linkTo }: Asked): Promise<View> {
     limit: 50,
     ...(cursor === undefined ? {} : { cursor })
   });
-  const hashes = ['ledger_hash', 'actions_hash', 'contract_hash', 'state_hash'].flatMap((hash) => {
+  const hashes = ['block_hash', 'ledger_hash', 'actions_hash', 'contract_hash', 'state_hash'].flatMap((hash) => {
     const text = textOf(block[hash]);
     return text === null ? [] : [[hash.replace('_', ' '), html`<code>${text}</code>`] as const];
   });
   return {
     title: `Block ${height}`,
     body: html`<h2 class="name">Block ${height}</h2>
-${facts([['time', timeOf(block['timestamp'])], ['actions', textOf(block['actions'])], ['transactions', textOf(block['transactions'])], ...hashes])}
+${facts([
+  ['time', timeOf(block['timestamp'])],
+  ['confirmations', textOf(newest && Math.max(0, Number(newest['block_index']) - Number(height) + 1))],
+  ['actions', amount(block['actions'])],
+  ['transactions', amount(block['transactions'])],
+  ...hashes
+])}
 <p class="around">${linkTo('block', Math.max(0, Number(height) - 1), '← Before')}${!isNewest && linkTo('block', Number(height) + 1, 'After →')}</p>
 ${actionsSection(linkTo, 'Actions', rowsOf(data), next)}`
   };
@@ -165,8 +150,10 @@ async function transactionView({ name, read, linkTo }: Asked): Promise<View> {
     body: html`<h2 class="name">Transaction <code>${textOf(transaction['tx_hash'])}</code></h2>
 ${facts([
   ['block', linkTo('block', transaction['block_index'])],
+  ['confirmations', await confirmationsOf(read, transaction['block_index'])],
   ['time', timeOf(transaction['timestamp'])],
-  ['source', linkTo('address', transaction['source'])]
+  ['source', linkTo('address', transaction['source'])],
+  ['text', textOf(transaction['tx_data']) && html`<code>${textOf(transaction['tx_data'])}</code>`]
 ])}
 ${actionsSection(linkTo, 'Actions', actions)}`
   };
@@ -184,17 +171,28 @@ ${movesOf(action, linkTo)}
 ${facts([
   ['source', linkTo('address', action['source'])],
   ['block', linkTo('block', action['block_index'])],
+  ['confirmations', await confirmationsOf(read, action['block_index'])],
+  ['fee', feeOf(action['fee'], linkTo)],
   ['time', timeOf(action['timestamp'])],
   ['transaction', linkTo('transaction', action['tx_hash'])],
   ['text', textOf(action['data']) && html`<code>${textOf(action['data'])}</code>`]
-])}`
+])}
+${Array.isArray(action['actions']) && actionsSection(linkTo, 'Actions of this batch', partsOf(action['actions']))}`
   };
+}
+
+/** Actions of a BATCH as a list has them: with their details. */
+const partsOf = (parts: readonly Row[]) => parts.map(({ summary, ...part }) => ({ ...part, details: summary }));
+
+function feeOf(fee: unknown, linkTo: LinkTo): Html | null {
+  const { amount: paid, tick } = rowOf(fee ?? {});
+  return typeof paid === 'string' ? html`${amount(paid)} ${typeof tick === 'string' && linkTo('token', tick)}` : null;
 }
 
 /** Shows the moves of an action: from each address or escrow, and to each. */
 function movesOf(action: Row, linkTo: LinkTo): Html {
-  const move = ({ address, tick, amount }: Row, sign: string, where = '') =>
-    html`<li>${linkTo('address', address)} <span class="amount">${sign}${textOf(amount)?.replace('-', '')}</span> ${linkTo('token', tick)}${where}</li>`;
+  const move = ({ address, tick, amount: moved }: Row, sign: string, where = '') =>
+    html`<li>${linkTo('address', address)} ${sign}${amount(textOf(moved)?.replace('-', ''))} ${linkTo('token', tick)}${where}</li>`;
   const escrows = rowsOf(action['escrows'] ?? []);
   const isReleased = ({ amount }: Row) => String(amount).startsWith('-');
   const from = [
@@ -249,7 +247,8 @@ export const VIEWS: Readonly<Record<string, (asked: Asked) => Promise<View>>> = 
   token: tokenView,
   block: blockView,
   transaction: transactionView,
-  action: actionView
+  action: actionView,
+  market: marketView
 };
 
 /** A page that says why there is no other. */

@@ -8,13 +8,13 @@ import { type Coin, findCoin } from '../coins.ts';
 import type { FairReads } from '../fair-reads.ts';
 import { LISTS } from '../lists/lists.ts';
 import { type LinkTo, layout, linksIn, pathOf, type Site } from '../pages/parts.ts';
-import { failureView, networksView, type ReadAnswer, searchView, VIEWS, type View } from '../pages/views.ts';
+import type { ReadAnswer, View } from '../pages/view.ts';
+import { failureView, networksView, searchView, VIEWS } from '../pages/views.ts';
 import { PUBLIC_NAMES } from '../public-names.ts';
 import type { Question } from '../question.ts';
 import { type ApiDeps, STATUSES } from './api.ts';
 
 const NameSchema = Type.String({ minLength: 1, maxLength: 250, description: 'at most 250 letters' });
-const NamedSchema = Type.Object({ name: NameSchema });
 const CursorSchema = Type.Object({ cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 1_024 })) });
 
 const DOC = {
@@ -48,18 +48,25 @@ export function pageRoutes(
     for (const base of ['', `/${CODE}`]) {
       for (const [kind, view] of Object.entries(VIEWS)) {
         const doc = { ...DOC, summary: `A page: ${kind || 'the newest blocks and actions'}` };
-        const schema = { ...(kind === '' ? {} : { params: NamedSchema }), querystring: CursorSchema };
+        const names = namesOf(kind);
+        const params = Type.Object(Object.fromEntries(names.map((name) => [name, NameSchema])));
+        const schema = { ...(names.length === 0 ? {} : { params }), querystring: CursorSchema };
         const config = { open: true, ...(base === '' ? { doc } : {}) };
-        plugin.get(`${base}/${kind === '' ? '' : `${kind}/:name`}`, { config, schema }, async (request, reply) => {
-          if (kind === '' && base === '' && coins().length > 1)
-            return send(reply, NO_SITE, networksView(coins().map((coin) => siteOf(coin, coin.network.code))));
-          const asked = {
-            ...(request.query as { cursor?: string }),
-            name: (request.params as { name?: string }).name ?? ''
-          };
-          const { site, make } = makerOf(request, coins(), reads);
-          return send(reply, site, await make((parts) => view({ ...asked, ...parts })));
-        });
+        plugin.get(
+          [`${base}/${kind}`, ...names.map((name) => `:${name}`)].join('/'),
+          { config, schema },
+          async (request, reply) => {
+            if (kind === '' && base === '' && coins().length > 1)
+              return send(reply, NO_SITE, networksView(coins().map((coin) => siteOf(coin, coin.network.code))));
+            const asked = {
+              ...(request.query as { cursor?: string }),
+              name: (request.params as { name?: string }).name ?? '',
+              other: (request.params as { other?: string }).other ?? ''
+            };
+            const { site, make } = makerOf(request, coins(), reads);
+            return send(reply, site, await make((parts) => view({ ...asked, ...parts })));
+          }
+        );
       }
       const schema = { querystring: Type.Object({ q: NameSchema }) };
       const doc = { ...DOC, summary: 'A page: what a text names', statuses: [303, ...STATUSES] };
@@ -67,11 +74,17 @@ export function pageRoutes(
       plugin.get(`${base}/search`, { config, schema }, async (request, reply) => {
         const { site, make } = makerOf(request, coins(), reads);
         const name = (request.query as { q: string }).q.trim() || '*';
-        const { only, ...view } = await make((parts) => searchView({ name, ...parts }));
+        const { only, ...view } = await make((parts) => searchView({ name, other: '', ...parts }));
         return only === null ? send(reply, site, view) : reply.redirect(pathOf(site.base, only.type, only.value), 303);
       });
     }
   });
+}
+
+/** Returns the names in the path of a page: none at the front page, two of a market. */
+function namesOf(kind: string): readonly string[] {
+  if (kind === '') return [];
+  return kind === 'market' ? ['name', 'other'] : ['name'];
 }
 
 /** @param onMark called with what tells the block of each answer */

@@ -161,12 +161,33 @@ test('on a phone and in the dark nothing is cut off, and contrast comes from the
   assert.deepEqual(faults, []);
 });
 
+test('a market has its price, both sides of the order book and its matches; a token its holders with shares; a block its confirmations', async () => {
+  const { page } = await openPage({});
+  await page.goto(explorer.url, { waitUntil: 'load' });
+  await page.locator('section', { hasText: 'Markets' }).getByRole('link').first().click();
+  await page.waitForURL('**/market/*/*');
+  const heads = await texts(page, 'h2');
+  for (const head of [/^Market /, /^Bids/, /^Asks/, /^Last matches/])
+    assert.ok(
+      heads.some((text) => head.test(text)),
+      `${head} in ${heads}`
+    );
+  await page.goto(`${explorer.url}/token/TOKA`, { waitUntil: 'load' });
+  const shares = await texts(page, 'section:has(h2:text("holders")) [data-name=Share]');
+  assert.ok(shares.length > 0);
+  for (const share of shares) assert.match(share, /^(?:< )?\d+\.\d\d %$/);
+  await page.goto(`${explorer.url}/block/1`, { waitUntil: 'load' });
+  const confirmations = page.locator('.facts > div', { hasText: 'confirmations' }).locator('dd');
+  assert.equal(await confirmations.textContent(), String(explored.blocks.length));
+});
+
 test("a caller's input is text on a page, and a missing page has its status", async () => {
   for (const [path, status] of [
     ['/token/%3Cscript%3Ealert(1)%3C%2Fscript%3E', 404],
     ['/search?q=%3Cimg%20src%3Dx%3E', 200],
     ['/block/x', 400],
     ['/action/999999999', 404],
+    ['/market/NOBODY/TRADES', 404],
     ['/address/A?cursor=x', 400],
     ['/search', 400]
   ] as const) {

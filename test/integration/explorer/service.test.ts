@@ -13,6 +13,8 @@ import { fileURLToPath } from 'node:url';
 import { type ClientOptions, WebSocket } from 'ws';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { cursorsOf, markOf } from '../../../src/explorer/read/cursor.ts';
+import { accessibilityFaults } from '../../support/accessibility.ts';
+import { openBrowser } from '../../support/browser.ts';
 import { createExplored } from '../../support/explorer-database.ts';
 import { startExplorer } from '../../support/explorer-process.ts';
 import { RawClient } from '../../support/raw-client.ts';
@@ -392,6 +394,22 @@ test('ping by JSON-RPC, and balances of several addresses by POST, each as its o
   assert.deepEqual(data[0]!.data, (await get('/RBTC/api/balances/A')).body.data);
   for (const addresses of [[], Array.from({ length: 21 }, () => 'A'), 'A'])
     assert.equal((await post('/RBTC/api/balances', { addresses })).body.code, 'BAD_REQUEST');
+});
+
+test('axe-core finds no serious fault on any page, light or dark, wide or narrow', async () => {
+  const page = await (await openBrowser()).newPage();
+  const [market] = await sql(
+    explored.indexer,
+    'SELECT a.tick AS one, b.tick AS two FROM markets m JOIN index_tickers a ON a.id = m.tick1_id JOIN index_tickers b ON b.id = m.tick2_id LIMIT 1'
+  );
+  assert.ok(market, 'no pair was traded');
+  const pair = `/market/${market['one']}/${market['two']}`;
+  const found: string[] = [];
+  for (const path of ['/', '/address/A', '/token/TOKA', '/block/1', '/action/9', pair, '/search?q=TOK', '/block/x']) {
+    await page.goto(explorer.url + path, { waitUntil: 'load' });
+    found.push(...(await accessibilityFaults(page, path)));
+  }
+  assert.deepEqual(found, []);
 });
 
 test('its account may SELECT alone, nobody needs a key; it reads and never writes: other methods are not there', async () => {

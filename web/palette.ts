@@ -10,7 +10,7 @@ interface Place {
 export class Palette {
   readonly dialog: HTMLDialogElement;
   readonly #places: () => readonly Place[];
-  readonly #field = h('input', { type: 'search', 'aria-label': 'Go to', placeholder: 'view or database' });
+  readonly #field = h('input', { 'aria-label': 'Go to', placeholder: 'view or database', autocomplete: 'off' });
   readonly #found = h('ul', { class: 'found' });
 
   /** @param places called each time that it is opened */

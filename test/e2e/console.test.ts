@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { accessibilityFaults } from '../support/accessibility.ts';
 import { openBrowser } from '../support/browser.ts';
 import { runCommandLine } from '../support/command-line.ts';
 import { createDatabase } from '../support/mariadb.ts';
@@ -225,6 +226,14 @@ test('every page is used by keyboard alone: each control is reached and says wha
     for (const name of reached) assert.match(name, /: \S/, `${place}: a control without a name among ${reached}`);
     assert.deepEqual(await server.evaluate(UNNAMED), [], place);
   }
+});
+
+test('axe-core finds no serious fault on the page of an actor with its charts', async () => {
+  await server.goto(`${new URL(server.url()).origin}/#/actor/${DATABASE}`);
+  await drawn(server, '.state.active');
+  assert.deepEqual(await accessibilityFaults(server, 'actor'), []);
+  await server.setViewportSize({ width: 1280, height: 900 });
+  await server.emulateMedia({ colorScheme: 'light' });
 });
 
 test('keys lead to the pages, turn the colours, and are listed; the choice of colours is kept', async () => {

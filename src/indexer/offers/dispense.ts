@@ -4,7 +4,6 @@ import { paymentPrices } from '../fees/rounds.ts';
 import { type Step, type SystemAction, statusText } from '../rules/action-definition.ts';
 import { hasLimits, isAllowed, isBlocked, isBlockFull, isLookedOut } from '../rules/checks.ts';
 import { offerFact } from '../state/action-state.ts';
-import type { FactKey } from '../state/facts.ts';
 import { counterOf, type Dispenser, type DispenserLists } from '../state/offer.ts';
 import { EMPTY_COUNTER, type Entry, OWN_COUNTER } from '../state/offer-book.ts';
 import { firstFrom } from '../state/sorted-chunks.ts';
@@ -41,8 +40,6 @@ interface Asked {
 
 /** Dispensers that may refuse one payment on record. Further ones that would are passed over. */
 const MOST_REFUSALS = 10;
-/** Dispensers whose facts are loaded together at first; then as many as the payment has passed over. */
-const DISPENSERS_AT_FIRST = 200;
 /** Units of a dispense, which makes as many rows as three actions. */
 const UNITS = 2;
 const NONE_ASKED: Asked = { group: 0, last: 0, dispensers: 0, empty: 0, refused: 0, passed: 0, isServed: false };
@@ -64,11 +61,11 @@ export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
     hasTransaction: true,
     run: (step) => {
       if (payer === payment.payee && step.rules.isActive('DISPENSER_LIMITS', step.action.block.height)) return false;
-      for (let at = asked; ; ) {
-        const found = nextAt(payment, at, step);
-        if (!found) return false;
-        requestAhead(found.entry, at.passed, step);
-        const dispenser = step.ledger.offer('dispenser', found.entry.index)!;
+      let at = asked;
+      const takesEmpty = () => at.empty < step.limits.emptyDispensers;
+      for (const { group, entry } of dispensersFrom(payment, asked, takesEmpty, step)) {
+        requestAhead(entry, { amount, passed: at.passed }, step);
+        const dispenser = step.ledger.offer('dispenser', entry.index)!;
         const isFull = isBlockFull(step);
         if (at.isServed && isFull) return false;
         const bought = boughtOf(dispenser, amount, step);
@@ -78,7 +75,7 @@ export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
         const isPassing = own !== undefined && at.refused >= mostRefusals && hasLimits(step);
         const isOneTooMany = at.dispensers >= step.limits.dispenses || (isPassing && isLookedOut(at.passed, step));
         const empty = at.empty + Number(dispenser.left < dispenser.give.amount);
-        const place = { group: found.group, last: dispenser.index, empty };
+        const place = { group, last: dispenser.index, empty };
         if (isPassing && !isOneTooMany) {
           step.ledger.looks.offers += 1;
           at = { ...at, ...place, passed: at.passed + 1 };
@@ -97,20 +94,24 @@ export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
         step.next.push(dispense({ ...payment, amount: left }, { ...asked, ...further }));
         return true;
       }
+      return false;
     }
   };
 }
 
-/** Requests a dispenser with those behind it, for one load: the more were passed over, the more. */
-function requestAhead({ index, place }: Entry, passed: number, { ledger }: Step): void {
+/**
+ * Requests a dispenser with some behind it that take so small a payment, for one load: at least as many as the payment
+ * has passed over.
+ */
+function requestAhead(
+  { index, place }: Entry,
+  { amount, passed }: Pick<Payment, 'amount'> & Pick<Asked, 'passed'>,
+  { ledger }: Step
+): void {
   if (!ledger.lacks([offerFact(index)])) return;
-  const wanted: FactKey[] = [];
-  const most = Math.max(DISPENSERS_AT_FIRST, passed);
-  for (const { index: next } of ledger.offersAt(place!, (other) => other.index < index)) {
-    wanted.push(offerFact(next));
-    if (wanted.length === most) break;
-  }
-  ledger.request(wanted);
+  const behind = ledger.offersAt(place!, (other) => other.index < index, amount);
+  const most = Math.max(ledger.aheadAt(place!), passed);
+  ledger.request(Array.from(Iterator.from(behind).take(most), (other) => offerFact(other.index)));
 }
 
 /** Returns whether any dispenser waits for such payments. */
@@ -130,28 +131,58 @@ function groupsOf({ action, rules }: Step): readonly (readonly string[])[] {
   return isOwnFirst ? OWN_AND_OTHERS.map((own) => [own]) : [OWN_AND_OTHERS];
 }
 
-/** Returns the dispenser after the last one that takes so small a payment, the oldest of its group. */
-function nextAt({ payee, tick, amount }: Payment, { group: present, last, empty }: Asked, step: Step) {
-  const { ledger, limits } = step;
+/** Dispensers at one counter, those that take so small a payment. */
+interface Queue {
+  readonly isOfEmpty: boolean;
+  readonly entries: Iterator<Entry>;
+  /** First one that was not yielded; undefined where it was not looked for. */
+  head: IteratorResult<Entry> | undefined;
+}
+
+/**
+ * Yields the dispensers after the last one that take so small a payment: group by group, the oldest first.
+ *
+ * @param takesEmpty asked before each: false leaves out empty ones from now on
+ */
+function* dispensersFrom(
+  { payee, tick, amount }: Payment,
+  { group: present, last }: Asked,
+  takesEmpty: () => boolean,
+  step: Step
+): Generator<{ readonly group: number; readonly entry: Entry }> {
   const counter = counterOf(payee, tick);
-  const isEmptyAsked = empty < limits.emptyDispensers;
-  const oldest = (place: string, after: number) =>
-    firstOf(
-      ledger.offersAt(place, ({ index }) => index <= after, amount),
-      ({ get }) => get <= amount
-    );
   for (const [group, counters] of groupsOf(step).entries()) {
     if (group < present) continue;
     const after = group === present ? last : 0;
-    const places = counters.flatMap((own) => [counter + own, ...(isEmptyAsked ? [counter + own + EMPTY_COUNTER] : [])]);
-    const found = places.flatMap((place) => oldest(place, after) ?? []).sort((a, b) => a.index - b.index);
-    if (found[0]) return { group, entry: found[0] };
+    const queueAt = (place: string, isOfEmpty: boolean): Queue => {
+      const found = step.ledger.offersAt(place, ({ index }) => index <= after, amount);
+      return { isOfEmpty, entries: found[Symbol.iterator](), head: undefined };
+    };
+    const queues = counters.flatMap((own) => [
+      queueAt(counter + own, false),
+      queueAt(counter + own + EMPTY_COUNTER, true)
+    ]);
+    for (let entry = takeOldest(queues, takesEmpty()); entry; entry = takeOldest(queues, takesEmpty()))
+      yield { group, entry };
   }
-  return undefined;
 }
 
-function firstOf(entries: Iterable<Entry>, isMeant: (entry: Entry) => boolean = () => true): Entry | undefined {
-  for (const entry of entries) if (isMeant(entry)) return entry;
+/** Takes the oldest dispenser from the front of some queues. */
+function takeOldest(queues: readonly Queue[], takesEmpty: boolean): Entry | undefined {
+  let first: Queue | undefined;
+  let oldest: Entry | undefined;
+  for (const queue of queues) {
+    if (queue.isOfEmpty && !takesEmpty) continue;
+    queue.head ??= queue.entries.next();
+    if (queue.head.done || (oldest && oldest.index < queue.head.value.index)) continue;
+    [first, oldest] = [queue, queue.head.value];
+  }
+  if (first) first.head = undefined;
+  return oldest;
+}
+
+function firstOf(entries: Iterable<Entry>): Entry | undefined {
+  for (const entry of entries) return entry;
   return undefined;
 }
 

@@ -344,6 +344,11 @@ export class ActionState implements Reader {
     return this.view.book.at(place, isBefore, most);
   }
 
+  /** Returns how many offers at a place to load together. @see View.aheadAt */
+  aheadAt(place: string): number {
+    return this.view.aheadAt(place, true);
+  }
+
   /** Returns whether a match of an order waits for a payment. */
   isAwaited(order: number): boolean {
     if (!this.view.hasAllOffers) this.get('awaitedMatches', String(order));

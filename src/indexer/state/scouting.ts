@@ -55,6 +55,11 @@ export class Scouting extends Effects {
     return this.view.missing(keys).some((fact) => !this.lacking.has(fact));
   }
 
+  /** Returns as many as the attempt that lacked some. */
+  override aheadAt(place: string): number {
+    return this.view.aheadAt(place, false);
+  }
+
   protected override read<K extends Kind>(kind: K, key: string): Facts[K] {
     const found = this.view.find(kind, key);
     if (found !== undefined) return found;

@@ -65,7 +65,7 @@ export class SortedChunks<T> {
    * Yields the items from a place on, in order.
    *
    * @param isBefore whether an item is in front of that place; true for the first items only
-   * @param most items of a higher price may be left out; default: none is
+   * @param most items of a higher price are left out; default: none is
    * @param isBehind whether an item is behind those that are meant; default: none is
    */
   *from(isBefore: (item: T) => boolean, most?: bigint, isBehind?: (item: T) => boolean): Generator<T> {
@@ -75,9 +75,10 @@ export class SortedChunks<T> {
       if (at !== first && isBehind?.(items[0]!)) return;
       if (most !== undefined && least > most) continue;
       const begin = at === first ? firstFrom(items, isBefore) : 0;
+      const isLastPart = isBehind?.(items.at(-1)!) === true;
       for (let place = begin; place < items.length; place++) {
-        if (isBehind?.(items[place]!)) return;
-        yield items[place]!;
+        if (isLastPart && isBehind!(items[place]!)) return;
+        if (most === undefined || this.#priceOf(items[place]!) <= most) yield items[place]!;
       }
     }
   }

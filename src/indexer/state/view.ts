@@ -15,6 +15,11 @@ export const COUNTED_BY = { holders: 'holderCount', holdings: 'holdingCount', ow
 /** Set whose members are counted before they are read. */
 export type CountedSet = keyof typeof COUNTED_BY;
 
+/** Offers at a place that are loaded together at first. */
+const OFFERS_AT_FIRST = 2;
+/** Most offers that are loaded together because as many were asked for before. */
+const MOST_OFFERS_AHEAD = 10_000;
+
 /** Pairs and tokens whose rows are out of date, with the values in the rows; by `pairKey` and by `tickKey`. */
 export interface Changed {
   readonly pairs: ReadonlyMap<string, bigint>;
@@ -43,6 +48,8 @@ export class View implements Reader {
   #changedPairs = new Map<string, bigint>();
   #changedTokens = new Map<string, Token | null>();
   readonly #unwritten = new Unwritten();
+  /** Numbers of offers that were last loaded together, by place. */
+  #ahead = new Map<string, number>();
   /** Spelling of the addresses of offers; undefined while these count as they were written. */
   #spelling: Spelling | undefined;
 
@@ -68,6 +75,21 @@ export class View implements Reader {
   age(): void {
     this.#old = this.#facts;
     this.#facts = new FactTable();
+    this.#ahead = new Map();
+  }
+
+  /**
+   * Returns how many offers at a place to load together: few at first, then twice as many each time, since the last
+   * `age`. So hardly more are read than somebody asks for.
+   *
+   * @param isNextTime false returns the number of the last time again
+   */
+  aheadAt(place: string, isNextTime: boolean): number {
+    const last = this.#ahead.get(place);
+    if (last !== undefined && !isNextTime) return last;
+    const count = last === undefined ? OFFERS_AT_FIRST : Math.min(2 * last, MOST_OFFERS_AHEAD);
+    if (isNextTime) this.#ahead.set(place, count);
+    return count;
   }
 
   get<K extends Kind>(kind: K, key: string): Facts[K] {

@@ -210,12 +210,12 @@ const PASSED_OVER = {
     text: TAKER,
     rules: UNBOUNDED
   },
-  'payment, many dispensers': {
+  'payment, many dispensers that exclude it': {
     before: (count: number) => [
-      ['ISSUE|0|XXXX|0|0|0||10000000', 'ISSUE|0|PAYT|0|0|0||1000'],
-      batches(repeat(count, () => 'DISPENSER|0|BTC|XXXX|1|0|1|BTC|PAYT|1'))
+      ['ISSUE|0|XXXX|0|0|0||10000000', 'ISSUE|0|PAYT|0|0|0||1000', 'LIST|0|2||C', 'SEND|0|PAYT|1|B'],
+      batches(repeat(count, () => 'DISPENSER|0|BTC|XXXX|1|0|1|BTC|PAYT|1||||||3'))
     ],
-    text: ['SEND|0|PAYT|1|A'],
+    text: [['B', 'SEND|0|PAYT|1|A']] as const,
     rules: RULES
   }
 };
@@ -234,6 +234,53 @@ for (const [name, { before, text, rules }] of Object.entries(PASSED_OVER))
       assert.ok(loads[1]! <= loads[0]! + 5 && loads[1]! <= 20, `${loads.join(', then ')} loads`);
       assert.ok(Math.max(...facts) < 1.5, `${facts.join(', then ')} facts for each`);
     });
+
+/** Offers of one seller, of whom a payment of 1 asks some, and how many of them are asked. */
+const PARTLY_ASKED = {
+  'payment, dispensers that cost more than it pays': {
+    offers: ['DISPENSER|0|BTC|XXXX|1|0|9|BTC|PAYT|1', ...repeat(MANY, () => 'DISPENSER|0|BTC|XXXX|1|0|9|BTC|PAYT|2')],
+    asked: 1,
+    text: 'SEND|0|PAYT|1|A'
+  },
+  'payment, dispensers behind one that serves it': {
+    offers: repeat(MANY, () => 'DISPENSER|0|BTC|XXXX|1|0|9|BTC|PAYT|1'),
+    asked: 1,
+    text: 'SEND|0|PAYT|1|A'
+  },
+  'payment, dispensers that exclude it between dearer ones': {
+    offers: repeat(MANY, (at) => `DISPENSER|0|BTC|XXXX|1|0|1|BTC|PAYT|${at % 10 === 0 ? 1 : 2}||||||3`),
+    asked: MANY / 10,
+    text: 'SEND|0|PAYT|1|A'
+  }
+};
+
+for (const [name, { offers, asked, text }] of Object.entries(PARTLY_ASKED))
+  test(`${name}: hardly more offers are read than it asks`, async () => {
+    const ledger = new MemoryLedger(100, RULES);
+    ledger.run(
+      blockOf(ledger, ['ISSUE|0|XXXX|0|0|0||10000000', 'ISSUE|0|PAYT|0|0|0||1000', 'LIST|0|2||C', 'SEND|0|PAYT|9|B'])
+    );
+    ledger.run(blockOf(ledger, batches(offers)));
+    assert.equal(ledger.offers.length, offers.length);
+    const loaded = new Map<Kind, number>();
+    await loadsOf(ledger, blockOf(ledger, [['B', text]]), loaded);
+    const read = loaded.get('offer') ?? 0;
+    assert.ok(read >= asked && read <= 2 * asked + 2, `${read} offers are read, ${asked} asked`);
+  });
+
+test('payment, dispensers with a list each that excludes it: the facts of very many are loaded in few loads', async () => {
+  const loads: number[] = [];
+  for (const count of [200, 800]) {
+    const ledger = new MemoryLedger(100, RULES);
+    ledger.give('XXXX', 0, 'A', { A: '10000' });
+    ledger.give('PAYT', 0, 'A', { B: '1' });
+    const open = (at: number) => `DISPENSER|0|BTC|XXXX|1|0|1|BTC|PAYT|1||||||${at + 1}`;
+    for (const textAt of [() => 'LIST|0|2||C', open]) ledger.run(blockOf(ledger, repeat(count, textAt)));
+    assert.equal(ledger.offers.length, count);
+    loads.push(await loadsOf(ledger, blockOf(ledger, [['B', 'SEND|0|PAYT|1|A']])));
+  }
+  assert.ok(loads[1]! <= loads[0]! + 8, `${loads.join(', then ')} loads`);
+});
 
 /** Actions that credit very many addresses or tokens at once, and the ledger before each. */
 const FANNED_OUT: Readonly<Record<string, (ledger: MemoryLedger, count: number) => string>> = {

@@ -15,8 +15,8 @@ const COINPAY_TERM_S = 7_200;
 /** Id for the chain's own coin in `order_matches`. */
 const NO_TICK = 0;
 
-/** Makers whose facts are loaded together at first; then as many as the trade has passed over. */
-const MAKERS_AT_FIRST = 200;
+/** Most makers whose facts are loaded together, or as many as the trade has passed over. */
+const MOST_MAKERS = 200;
 
 /**
  * Most trades with lists that one trade passes over where limits hold. After that it looks at those without lists only.
@@ -124,15 +124,18 @@ function* makersOf(
     else first = plain.next();
   }
 
-  /** Requests the facts of a maker and of those behind it. */
+  /** Requests the facts of a maker and of those behind it that the taker would fill, if nobody had before. */
   function requestMakers(place: string, begin: Entry): void {
     const wanted: FactKey[] = [];
-    const most = Math.max(MAKERS_AT_FIRST, seen);
+    const most = Math.max(MOST_MAKERS, seen);
+    const least = ledger.lacks([offerFact(begin.index)]) ? Math.max(ledger.aheadAt(place), seen) : 1;
     let makers = 0;
+    let filled = 0n;
     for (const maker of ledger.offersAt(place, (other) => compareMakers(other, begin) < 0)) {
-      if (!meets(maker) || makers === most) break;
+      if (!meets(maker) || makers === most || (makers >= least && filled >= taker.giveLeft)) break;
       if (maker.source === taker.source) continue;
       makers++;
+      filled += maker.get;
       for (const fact of factsOf(maker, taker)) wanted.push(fact);
     }
     ledger.request(wanted);

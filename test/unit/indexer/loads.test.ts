@@ -235,7 +235,7 @@ for (const [name, { before, text, rules }] of Object.entries(PASSED_OVER))
       assert.ok(Math.max(...facts) < 1.5, `${facts.join(', then ')} facts for each`);
     });
 
-/** Offers of one seller, of whom a payment of 1 asks some, and how many of them are asked. */
+/** Offers of one seller, of whom a payment or order of 1 asks some, and how many of them are asked. */
 const PARTLY_ASKED = {
   'payment, dispensers that cost more than it pays': {
     offers: ['DISPENSER|0|BTC|XXXX|1|0|9|BTC|PAYT|1', ...repeat(MANY, () => 'DISPENSER|0|BTC|XXXX|1|0|9|BTC|PAYT|2')],
@@ -251,6 +251,11 @@ const PARTLY_ASKED = {
     offers: repeat(MANY, (at) => `DISPENSER|0|BTC|XXXX|1|0|1|BTC|PAYT|${at % 10 === 0 ? 1 : 2}||||||3`),
     asked: MANY / 10,
     text: 'SEND|0|PAYT|1|A'
+  },
+  'ORDER, makers behind one that fills it': {
+    offers: repeat(MANY, () => 'ORDER|0|BTC|XXXX|1|0|BTC|PAYT|1'),
+    asked: 1,
+    text: 'ORDER|0|BTC|PAYT|1|0|BTC|XXXX|1'
   }
 };
 

@@ -2,12 +2,11 @@ import { MAX_DISPENSES } from '../../coin/action/dispenser.ts';
 import { formatAmount } from '../../consensus/amount.ts';
 import { paymentPrices } from '../fees/rounds.ts';
 import { type Step, type SystemAction, statusText } from '../rules/action-definition.ts';
-import { hasLimits, isAllowed, isBlocked, isBlockFull, isLookedOut } from '../rules/checks.ts';
+import { countLists, hasLimits, isAllowed, isBlocked, isBlockFull, isLookedOut } from '../rules/checks.ts';
 import { offerFact } from '../state/action-state.ts';
 import { counterOf, type Dispenser, type DispenserLists } from '../state/offer.ts';
 import { EMPTY_COUNTER, type Entry, OWN_COUNTER } from '../state/offer-book.ts';
 import { firstFrom } from '../state/sorted-chunks.ts';
-import type { Token } from '../state/token.ts';
 import { closeDispenser, isOverdue } from './dispenser-end.ts';
 import { giveSide } from './escrow.ts';
 import { COIN_STEP, ONE } from './units.ts';
@@ -40,6 +39,10 @@ interface Asked {
 
 /** Dispensers that may refuse one payment on record. Further ones that would are passed over. */
 const MOST_REFUSALS = 10;
+/** Looks of a dispenser that is passed over: it is read with its token. */
+const LOOKS_OF_DISPENSER = 2;
+/** Looks of each list that bars somebody from it: the payer and the payee are looked for. */
+const LOOKS_OF_LIST = 2;
 /** Units of a dispense, which makes as many rows as three actions. */
 const UNITS = 2;
 const NONE_ASKED: Asked = { group: 0, last: 0, dispensers: 0, empty: 0, refused: 0, passed: 0, isServed: false };
@@ -77,7 +80,7 @@ export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
         const empty = at.empty + Number(dispenser.left < dispenser.give.amount);
         const place = { group, last: dispenser.index, empty };
         if (isPassing && !isOneTooMany) {
-          step.ledger.looks.offers += 1;
+          step.ledger.looks.offers += looksOf(dispenser, payment, step);
           at = { ...at, ...place, passed: at.passed + 1 };
           continue;
         }
@@ -219,29 +222,42 @@ export function listsAt({ lists }: Dispenser, time: number): DispenserLists {
  * Returns the status of a refused payment; undefined for a payment that is served. @param fills null where the coin has
  * no price
  */
-function refusalOf(dispenser: Dispenser, { payer, payee, tick }: Payment, fills: bigint | null, step: Step) {
+function refusalOf(dispenser: Dispenser, payment: Payment, fills: bigint | null, step: Step) {
+  const { payer, payee } = payment;
   const { action, ledger } = step;
   if (fills === null) return 'no matching oracle price';
   if (payer === payee) return 'SOURCE and GET_ADDRESS can not be same';
   if (fills === 0n) return 'insufficient funds';
   if (isOverdue(dispenser, action.block)) return 'dispenser expired';
-  const lists: readonly (readonly [string, Pick<Token, 'allowList' | 'blockList'> | null])[] = [
-    ['GET_TOKEN', tick === null ? null : ledger.token(tick)],
-    ['GIVE_TOKEN', ledger.token(dispenser.give.tick!)],
-    ['dispenser', listsAt(dispenser, action.block.time)]
-  ];
   const parties = [
     ['DESTINATION', payer],
     ['GET_ADDRESS', payee]
   ] as const;
-  for (const [owner, list] of lists) {
-    if (list === null) continue;
+  for (const [owner, list] of barringLists(dispenser, payment, step)) {
     for (const [party, address] of parties)
       if (!isAllowed(ledger, list, address)) return `${party} (${owner} allow list)`;
     for (const [party, address] of parties)
       if (isBlocked(ledger, list, address)) return `${party} (${owner} block list)`;
   }
   return undefined;
+}
+
+/** Returns the lists of the tokens and of a dispenser, by the names of their owners in a status. */
+function barringLists(dispenser: Dispenser, { tick }: Payment, { action, ledger }: Step) {
+  const tokens = [
+    ['GET_TOKEN', tick === null ? null : ledger.token(tick)],
+    ['GIVE_TOKEN', ledger.token(dispenser.give.tick!)]
+  ] as const;
+  return [
+    ...tokens.flatMap(([owner, token]) => (token ? [[owner, token] as const] : [])),
+    ['dispenser', listsAt(dispenser, action.block.time)] as const
+  ];
+}
+
+/** Returns the looks of a dispenser that is passed over. */
+function looksOf(dispenser: Dispenser, payment: Payment, step: Step): number {
+  const lists = barringLists(dispenser, payment, step).reduce((sum, [, owned]) => sum + countLists(owned), 0);
+  return LOOKS_OF_DISPENSER + LOOKS_OF_LIST * lists;
 }
 
 function recordDispense(

@@ -197,6 +197,11 @@ export function requestAsked(ledger: Effects, { allowList, blockList }: Lists, a
   ledger.requestLists(roots.filter((root) => (ledger.listHead(root)?.size ?? Number.POSITIVE_INFINITY) <= most));
 }
 
+/** Returns the number of lists that a token or offer has: two at most. */
+export function countLists({ allowList, blockList }: Lists): number {
+  return Number(allowList !== null) + Number(blockList !== null);
+}
+
 /** Returns whether there is no allow list, or it has the address. */
 export function isAllowed(ledger: Effects, { allowList }: Lists, address: string): boolean {
   return allowList === null || ledger.isMember(allowList, address);

@@ -428,6 +428,27 @@ test('dispensers that refuse a payer keep no payment from the one behind them, a
   assert.equal(countOf(paid, 'dispenses'), 11);
 });
 
+test('a dispenser that a payment passes over is two looks of the block, and two more for each of its lists', () => {
+  for (const [blockUnits, status] of [
+    [597, 'valid'],
+    [596, 'invalid: DISPENSE (limit)']
+  ] as const) {
+    const limits = { blockUnits: 150_000 };
+    const ledger = ledgerWith(limits);
+    ledger.give('TOKA', 0, 'A', { A: '1000' });
+    ledger.give('PAYT', 0, 'A', { B: '10' });
+    block(ledger, 'A', ['LIST|0|2||C', 'LIST|0|2||B']);
+    const listed = `DISPENSER|0|BTC|TOKA|1|0|1|BTC|PAYT|1||||||${ledger.lastAction - 1}|${ledger.lastAction}`;
+    const open = 'DISPENSER|0|BTC|TOKA|1|0|5|BTC|PAYT|1';
+    block(ledger, 'A', [...repeat(210, () => listed), open]);
+    Object.assign(limits, { blockUnits });
+    // Ten refuse on record, and 200 are passed over: before the last one of them the block has used 1,194 looks.
+    const paid = block(ledger, 'B', ['SEND|0|PAYT|5|A']);
+    const statuses = statusesOf(paid, 'dispenses');
+    assert.deepEqual([statuses.length, statuses.at(-1)], [11, status], `${blockUnits} units`);
+  }
+});
+
 test('a full block keeps no payment from a dispenser that serves it, and writes one refusal before that one', () => {
   const ledger = ledgerWith({ blockUnits: 100 });
   ledger.give('TOKA', 0, 'A', { A: '1000' });

@@ -3,6 +3,7 @@ import { formatAmount } from '../../../consensus/amount.ts';
 import { spent } from '../../fees/charge.ts';
 import { type Check, defineAction, type Step } from '../../rules/action-definition.ts';
 import {
+  countLists,
   hasLimits,
   isBeyondShare,
   isExcluded,
@@ -162,11 +163,6 @@ function choose(named: readonly string[], token: Token, step: Step, chosen: Chos
   const found = named.filter((address) => !isExcluded(ledger, token, address));
   known.set(lists, found);
   return found;
-}
-
-/** Returns the number of lists that a token has: two at most. */
-function countLists({ allowList, blockList }: Token): number {
-  return Number(allowList !== null) + Number(blockList !== null);
 }
 
 /**

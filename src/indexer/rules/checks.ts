@@ -74,7 +74,7 @@ export function looksLeft(looked: Looked, { ledger }: Pick<Step, 'ledger'>): num
 export const LOOKS_OF_HOLDING = 3;
 
 /** Looks of an address that one list of a token is asked about. Rows of three tables are read for it. */
-export const LOOKS_OF_MEMBER = 2;
+const LOOKS_OF_MEMBER = 2;
 
 /** Returns how many holders an action that begins may look at: those of a block, or those left where others follow. */
 export function mostHolders(step: Pick<Step, 'ledger' | 'limits'>): number {
@@ -189,8 +189,22 @@ type Lists = Pick<Token, 'allowList' | 'blockList'>;
 /** Members that are read for one address, at most, where whole lists are read for many. */
 const MEMBERS_FOR_ONE = 4;
 
+/**
+ * Counts as looks what the lists of a token are asked about many addresses.
+ *
+ * @returns whether the block has as many left; no member is read where it has not
+ */
+export function mayAskLists(lists: Lists, addresses: readonly string[], step: Pick<Step, 'ledger'>): boolean {
+  const count = countLists(lists);
+  if (count === 0) return true;
+  lookAt(LOOKS_OF_MEMBER * count * addresses.length, step);
+  if (isSeenEnough('recipients', step)) return false;
+  requestAsked(step.ledger, lists, addresses);
+  return true;
+}
+
 /** Requests the lists of a token that are asked about many addresses, if reading them whole costs less. */
-export function requestAsked(ledger: Effects, { allowList, blockList }: Lists, addresses: readonly string[]): void {
+function requestAsked(ledger: Effects, { allowList, blockList }: Lists, addresses: readonly string[]): void {
   const roots = [allowList, blockList].filter((root) => root !== null);
   ledger.requestListHeads(roots);
   const most = MEMBERS_FOR_ONE * addresses.length;

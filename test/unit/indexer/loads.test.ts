@@ -633,6 +633,36 @@ test('as many holders as a block may look at are read, and none of one more', as
   }
 });
 
+test('a DIVIDEND or CALLBACK asks the lists of what it pays in about no more holders than the block has looks left for', async () => {
+  const limits = { ...DEFAULT_LIMITS };
+  const rules: Rules = { ...RULES, limitsAt: () => limits };
+  const ledger = new MemoryLedger(100, rules);
+  const others = repeat(MANY, (at) => `C${at}`).join('|');
+  const holders = Object.keys(ones(FEW)).join('|');
+  ledger.run(blockOf(ledger, ['ISSUE|0|CASH|0|0|0||1000', `LIST|0|2||A|${holders}|${others}`, `LIST|0|2||${others}`]));
+  ledger.run(blockOf(ledger, [`ISSUE|5|CASH|${ledger.lastAction - 1}|${ledger.lastAction}`]));
+  ledger.give('HELD', 0, 'A', ones(FEW));
+  const terms = { callbackBlock: 100, callbackTick: 'CASH', callbackAmount: 10n ** 18n };
+  ledger.view.load('token', 'held', { ...ledger.view.get('token', 'held')!, ...terms });
+  // Three looks at each holder, and two for each of both lists.
+  const enough = (7 * FEW) / 10;
+  for (const [table, text] of [
+    ['dividends', 'DIVIDEND|0|HELD|CASH|1'],
+    ['callbacks', 'CALLBACK|0|HELD']
+  ] as const)
+    for (const [blockUnits, status, least] of [
+      [enough - 1, 'invalid: RECIPIENTS (block limit)', 0],
+      [enough, 'valid', 2 * FEW]
+    ] as const) {
+      limits.blockUnits = blockUnits;
+      const loaded = new Map<Kind, number>();
+      await loadsOf(ledger, blockOf(ledger, [text]), loaded, rules);
+      const asked = loaded.get('member') ?? 0;
+      assert.equal(statusOf(ledger, table), status, `${text} in ${blockUnits} units`);
+      assert.ok(asked >= least && asked <= least + 8, `${text}: ${asked} members`);
+    }
+});
+
 test('a number of holders follows what blocks change, and is never above the true one', () => {
   const view = new View({ isWhole: false });
   const change = (...balances: readonly (readonly [address: string, before: bigint, amount: bigint])[]) => {

@@ -8,12 +8,12 @@ import {
   LOOKS_OF_HOLDING,
   lookAt,
   MEMO_CHECKS,
+  mayAskLists,
   mostHolders,
   mostItems,
   once,
   orNull,
   ownershipEscrowed,
-  requestAsked,
   seenCheck,
   sourceSleeps,
   tickColumn,
@@ -55,7 +55,8 @@ function read({ action, ledger }: Step): Callback[] {
 /**
  * Returns the holders other than the source. Where limits hold, those that may not be paid are passed over, and of the
  * others those with the most units are called: as many as an action may move. So nobody keeps an owner from a
- * CALLBACK by a gift to very many, or to one that may not be paid. Returns null where a block may not look at so many.
+ * CALLBACK by a gift to very many, or to one that may not be paid. Returns null where the block may not look at so many,
+ * or not ask the lists about them.
  */
 function findHolders(token: Token, paid: Token, step: Step): Holders | null {
   const { action, ledger } = step;
@@ -63,11 +64,8 @@ function findHolders(token: Token, paid: Token, step: Step): Holders | null {
   if (holders === null) return null;
   const others = holders.filter(({ address }) => address !== action.source);
   lookAt(LOOKS_OF_HOLDING * others.length, step);
-  requestAsked(
-    ledger,
-    paid,
-    others.map(({ address }) => address)
-  );
+  const addresses = others.map(({ address }) => address);
+  if (!mayAskLists(paid, addresses, step)) return null;
   const payable = others.filter(({ address }) => !isExcluded(ledger, paid, address));
   if (!hasLimits(step)) return { called: others, areBarred: payable.length < others.length };
   return {

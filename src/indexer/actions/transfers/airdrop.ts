@@ -9,15 +9,14 @@ import {
   isExcluded,
   isSeenEnough,
   LOOKS_OF_HOLDING,
-  LOOKS_OF_MEMBER,
   lookAt,
   looksLeft,
   MEMO_CHECKS,
+  mayAskLists,
   once,
   orNull,
   readAmount,
   readIndex,
-  requestAsked,
   requestTransfers,
   seenCheck,
   sourceExcluded,
@@ -150,16 +149,13 @@ type Chosen = Map<readonly string[], Map<string, readonly string[]>>;
  */
 function choose(named: readonly string[], token: Token, step: Step, chosen: Chosen): readonly string[] {
   const { ledger } = step;
-  const asked = countLists(token);
-  if (asked === 0) return named;
+  if (countLists(token) === 0) return named;
   const known = chosen.get(named) ?? new Map<string, readonly string[]>();
   chosen.set(named, known);
   const lists = `${token.allowList} ${token.blockList}`;
   const former = known.get(lists);
   if (former) return former;
-  lookAt(LOOKS_OF_MEMBER * asked * named.length, step);
-  if (isSeenEnough('recipients', step)) return [];
-  requestAsked(ledger, token, named);
+  if (!mayAskLists(token, named, step)) return [];
   const found = named.filter((address) => !isExcluded(ledger, token, address));
   known.set(lists, found);
   return found;

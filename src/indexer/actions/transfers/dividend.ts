@@ -7,11 +7,11 @@ import {
   LOOKS_OF_HOLDING,
   lookAt,
   MEMO_CHECKS,
+  mayAskLists,
   mostHolders,
   once,
   orNull,
   readAmount,
-  requestAsked,
   requestTransfers,
   seenCheck,
   sourceSleeps,
@@ -65,7 +65,8 @@ interface Payment {
 
 /**
  * Returns the shares above 0 of holders, without the source and those that the lists of the paid token exclude: the
- * greatest ones, as many as an action may be about. Returns null where a block may not look at so many holders.
+ * greatest ones, as many as an action may be about. Returns null where the block may not look at so many holders, or not
+ * ask the lists about them.
  */
 function findShares({ token, paid, amount }: Payment, step: Step): readonly Holding[] | null {
   const { action, ledger, limits } = step;
@@ -76,11 +77,8 @@ function findShares({ token, paid, amount }: Payment, step: Step): readonly Hold
   const payees = holders
     .map((holder) => ({ address: holder.address, amount: multiplyFloor(holder.amount, amount, paid.decimals) }))
     .filter((share) => share.amount > 0n && share.address !== action.source);
-  requestAsked(
-    ledger,
-    paid,
-    payees.map(({ address }) => address)
-  );
+  const addresses = payees.map(({ address }) => address);
+  if (!mayAskLists(paid, addresses, step)) return null;
   const shares = payees.filter(({ address }) => !isExcluded(ledger, paid, address));
   return withMost(shares, limits.parts);
 }

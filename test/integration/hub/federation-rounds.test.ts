@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { signersOf } from '../../../src/consensus/price-round.ts';
 import { rows } from '../../../src/db/connection.ts';
 import type { Committed } from '../../../src/hub/federation/consensus/messages.ts';
 import { type HubSet, roundRulesOf } from '../../../src/hub/federation/gossip/signatures.ts';
 import { RoundJournal } from '../../../src/hub/federation/journal/round-journal.ts';
+import { setState } from '../../../src/hub/federation/journal/set-state.ts';
 import { priceRoundMethods } from '../../../src/hub/methods/price-rounds.ts';
 import type { HubDatabase } from '../../../src/hub/store/database.ts';
 import { runStatement, type StatementName } from '../../../src/hub/store/statements.ts';
@@ -14,8 +14,7 @@ import { until } from '../../federation/mesh-hub.ts';
 import { MEMBERS, type Node, SET, startNode } from '../../federation/node.ts';
 import { eventually } from '../../support/sync/sync-process.ts';
 
-const INTERVAL_MS = 3_000;
-const rounds = { epochStartMs: 1_767_225_600_000, intervalMs: INTERVAL_MS, windowMs: 1_500, minSubmissions: 3 };
+const rounds = { epochStartMs: 1_767_225_600_000, intervalMs: 4_000, windowMs: 2_000, minSubmissions: 3 };
 const PRICED: HubSet = { ...SET, rounds };
 
 const roundsOf = ({ store }: Node) => rows(store.connection, 'SELECT * FROM consensus_rounds ORDER BY round');
@@ -88,12 +87,11 @@ test('four hubs, one without the stake, agree on the prices of rounds and sign t
     assert.equal(more.btc_block_height, 800_000);
     assert.match(action!, new RegExp(`^PRICE\\|0\\|${more.round}\\|${more.timestamp}\\|800000\\|1\\|BTC/USD\\|6000`));
     assert.deepEqual(await getslashevidence!.run({}, {} as never), []);
-    const entries = await rows(nodes[0]!.store.connection, 'SELECT committed FROM consensus_log');
-    const votes = entries.flatMap((row) => (JSON.parse(String(row['committed'])) as Committed).votes);
-    assert.ok(
-      votes.some(({ message }) => message.statement !== undefined),
-      'no commit has a statement'
-    );
+    await eventually('a commit has a statement', async () => {
+      const entries = await rows(nodes[0]!.store.connection, 'SELECT committed FROM consensus_log');
+      const votes = entries.flatMap((row) => (JSON.parse(String(row['committed'])) as Committed).votes);
+      return votes.some(({ message }) => message.statement !== undefined);
+    });
 
     // Readers of prices find them.
     const [snapshot] = await rows(
@@ -109,18 +107,38 @@ test('four hubs, one without the stake, agree on the prices of rounds and sign t
       const { before } = await new RoundJournal(nodes[1]!.store.connection).facts();
       return (before.missed[able[0]!.key.pubkey] ?? 0) >= 2;
     });
-    clearInterval(finding);
-    await sleep(INTERVAL_MS); // a round that is under way
+    // Without a hub that qualifies there are no more rounds.
+    for (const node of able) check(node, false);
+    await eventually('none qualifies, at each hub', async () => {
+      const found = await Promise.all(nodes.map(capabilitiesOf));
+      return found.every((all) => all.every((row) => row['qualified'] === 0));
+    });
     const seq = () => Math.max(...nodes.map(({ hub }) => hub.standing.seq));
     await until('all are there', () => nodes.every(({ hub }) => hub.standing.seq === seq()));
-    const [first, ...others] = await Promise.all(
-      nodes.map(async (node) => [await roundsOf(node), await capabilitiesOf(node)])
+    const dumps = () => Promise.all(nodes.map(({ store }) => machine.dump(store.connection)));
+    const machine = setState(roundRulesOf(PRICED));
+    await eventually(
+      'all have the same',
+      async () => new Set((await dumps()).map((rows) => rows.join('\n'))).size === 1
     );
-    for (const other of others) assert.deepEqual(other, first);
     assert.deepEqual(
       nodes.flatMap(({ halts }) => halts),
       []
     );
+
+    // A hub that takes the state of a checkpoint has all of it, the prices for their readers too.
+    const [dumped = []] = await dumps();
+    const taken = await openJournal();
+    await machine.replace(taken.connection, dumped);
+    assert.deepEqual(await machine.dump(taken.connection), dumped);
+    const [prices] = await rows(
+      taken.connection,
+      "SELECT COUNT(DISTINCT round_number) AS count FROM price_snapshots WHERE origin = 'validators'"
+    );
+    assert.equal(Number(prices!['count']), (await roundsOf(nodes[0]!)).length);
+    await machine.replace(taken.connection, []);
+    assert.deepEqual(await machine.dump(taken.connection), []);
+    taken.connection.destroy();
   } finally {
     clearInterval(finding);
     await Promise.all(nodes.map(({ stop }) => stop()));

@@ -54,8 +54,8 @@ interface Decision {
   readonly after: RoundsBefore;
 }
 
-/** Rounds in which a round may still be decided, its own included. */
-const ROUNDS_OPEN = 2;
+/** Rounds in which a round may still be decided, its own included: the log may stand still for a while. */
+const ROUNDS_OPEN = 10;
 /** Part of the submissions that is left out at each end, in percent. */
 const TRIMMED_PERCENT = 15;
 /** Submissions that are further from the price in the middle are told as evidence. */

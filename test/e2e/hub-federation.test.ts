@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { signingKey } from '../../src/consensus/auth-signature.ts';
@@ -9,6 +10,7 @@ import { applyConfigEdits } from '../../src/hub/store/configs.ts';
 import { createMissing } from '../../src/hub/store/tables.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { runCommandLine } from '../support/command-line.ts';
+import { krakenAnswer, startPriceService } from '../support/hub/price-service.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { databaseEnv, type StartedProcess, startServiceProcess } from '../support/service-process.ts';
 import { sql } from '../support/sql.ts';
@@ -27,9 +29,17 @@ interface Member {
 type Answer = any;
 
 const API_KEY = 'key-of-all';
-const EPOCH_START = '1767225600000';
+/** Times of rounds of prices: settings that all hubs of the set have alike. */
+const ROUNDS = {
+  ORACLE_EPOCH_START: '1767225600000',
+  ORACLE_ROUND_INTERVAL: '4000',
+  ORACLE_SUBMISSION_WINDOW: '2000'
+};
 const members: Member[] = [];
 let file: string;
+let capabilities: string;
+/** Address of a source of prices, and of an indexer of Bitcoin. */
+let world: string;
 
 function start(member: Member, ...options: readonly string[]): void {
   const { seed, port, addr, database } = member;
@@ -44,8 +54,11 @@ function start(member: Member, ...options: readonly string[]): void {
     P2P_RECONNECT_BASE: '200',
     P2P_RECONNECT_MAX: '1000',
     SIGNING_PRIVKEY_HEX: seed,
-    ORACLE_EPOCH_START: EPOCH_START,
-    HUB_FEDERATION: file
+    ...ROUNDS,
+    HUB_FEDERATION: file,
+    HUB_CAPABILITY_CONFIG: capabilities,
+    PRICE_SOURCES: 'kraken',
+    PRICE_SOURCE_KRAKEN_URL: world
   };
   member.process = startServiceProcess('hub', variables, options);
 }
@@ -115,6 +128,19 @@ async function agreed(hubs: readonly Member[]): Promise<Answer> {
   return first;
 }
 
+/** Answers for a source of prices, and for an indexer that knows the stakes: that of the fourth hub is too low. */
+function answerOfWorld({ path }: { readonly path: string }, response: ServerResponse): void {
+  if (path !== '/') {
+    response.end(JSON.stringify(krakenAnswer(64_000)));
+    return;
+  }
+  response.req.on('data', (asked: Buffer) => {
+    const isPoor = asked.includes(signingKey(members[3]!.seed).pubkey);
+    const result = { stake: isPoor ? '999.99999999' : '1000', block_index: 800_000 };
+    response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result }));
+  });
+}
+
 before(async () => {
   for (let at = 0; at < 4; at++) {
     const addr = `127.0.0.1:${await freePort()}`;
@@ -126,6 +152,9 @@ before(async () => {
   file = join(temporaryDirectory('federation'), 'federation.json');
   const named = members.map(({ seed, addr }) => ({ pubkey: signingKey(seed).pubkey, addr }));
   writeFileSync(file, JSON.stringify({ members: named, quorum: 'byzantine' }));
+  capabilities = join(temporaryDirectory('federation'), 'capabilities.json');
+  writeFileSync(capabilities, JSON.stringify({ CAPABILITIES: { price: { MIN_STAKE: '1000' } } }));
+  world = (await startPriceService(answerOfWorld)).url;
   // The third one was a standalone hub before, and has a configuration.
   await createMissing(members[2]!.database);
   await writeAlone(members[2]!, 'before');
@@ -223,8 +252,7 @@ test('the command line shows a set, and checks the logs of two hubs without them
   await agreed(members);
   const paths = members.slice(0, 2).map((_, at) => join(temporaryDirectory('federation'), `${at}.log`));
   for (const [at, path] of paths.entries()) {
-    const set = { HUB_FEDERATION: file, ORACLE_EPOCH_START: EPOCH_START };
-    const variables = { ...databaseEnv('HUB', members[at]!.database), ...set };
+    const variables = { ...databaseEnv('HUB', members[at]!.database), ...ROUNDS, HUB_FEDERATION: file };
     const { code, stderr } = await runCommandLine(['federation', 'export', path], variables);
     assert.equal(code, 0, stderr);
   }
@@ -253,4 +281,39 @@ test('LOG_OUT_OF_ORDER: a hub that was written to in standalone mode is back by 
   assert.deepEqual((await write(changed, 'with-it', 'h')).result, { status: 'success' });
   const [kept] = await sql(changed.database, "SELECT COUNT(*) AS count FROM configs_before_set WHERE module = 'alone'");
   assert.equal(Number((kept as { count: unknown }).count), 1);
+});
+
+test('hubs whose own indexer tells enough stake agree on prices, and sign what the ledger takes', async () => {
+  const keys = members.map(({ seed }) => signingKey(seed).pubkey);
+  for (const member of members)
+    await call(member, 'pushchaintip', { coin: 'bitcoin', block_height: 800_000, block_time: 1_700_000_000 });
+  const indexer = { host: '127.0.0.1', service_port: new URL(world).port };
+  const { result } = await call(members[0]!, 'updateconfig', {
+    config: { BTC: { mainnet: { 'x-indexer': indexer } } }
+  });
+  assert.deepEqual(result, { status: 'success' });
+  let round: Answer;
+  await eventually('a round of three can be published', async () => {
+    const { result: rounds } = await call(members[3]!, 'getpricerounds');
+    round = rounds.find((one: Answer) => one.publishable && one.counted.length === 3);
+    return round !== undefined;
+  });
+  assert.deepEqual(round.qualified, keys.slice(0, 3));
+  assert.equal(round.pairs.find((one: Answer) => one.pair === 'BTC/USD').price, '64000.00000000');
+  assert.match(
+    round.action,
+    /^PRICE\|0\|\d+\|\d+\|800000\|1\|BTC\/USD\|64000.00000000\|3(?:\|[0-9a-f]{64}\|[0-9a-f]{128}){3}$/
+  );
+  const told = await call(members[1]!, 'getvalidatorcapabilities', { capability: 'price' });
+  assert.deepEqual(
+    told.result.map((one: Answer) => [one.signing_pubkey, one.qualified, one.self_test_ok, one.qualified_at_block]),
+    keys.slice(0, 3).map((key) => [key, 1, 1, 800_000])
+  );
+  const path = join(temporaryDirectory('federation'), 'rounds.log');
+  const variables = { ...databaseEnv('HUB', members[3]!.database), ...ROUNDS, HUB_FEDERATION: file };
+  await runCommandLine(['federation', 'export', path], variables);
+  const { code, stdout } = await runCommandLine(['federation', 'verify', path], {});
+  assert.equal(code, 0, stdout);
+  const { result: set } = await call(members[2]!, 'getfederation');
+  assert.ok(set.tests.some((one: Answer) => one.pubkey === keys[3] && one.capability === 'price' && one.ok));
 });

@@ -1,5 +1,5 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ROOT } from '../root.ts';
 import type { Tier } from './tiers.ts';
@@ -19,6 +19,8 @@ const SHARED: Readonly<Record<Tier, readonly string[]>> = {
   rest: ['test/foreign', 'test/integration/chain', 'test/integration/db'],
   all: ['test/foreign', 'test/integration/chain', 'test/integration/db']
 };
+/** Directory of the modules that import one file each and have its path below it; before all others in order. */
+export const ALONE = '0-alone';
 /** Most files of one process: many small bundles end at the same time. */
 const MOST_FILES = 8;
 const RUN_FILES = pathToFileURL(join(ROOT, 'test/support/run-files.ts')).href;
@@ -34,8 +36,9 @@ export function bundleTier(files: readonly string[], directory: string, tier: Ti
   const isShared = (file: string) => SHARED[tier].some((room) => file.startsWith(`${room}/`));
   const alone = files
     .filter((file) => !isShared(file))
-    .map((file, number) => {
-      const path = join(directory, `0-${String(number).padStart(3, '0')}.mjs`);
+    .map((file) => {
+      const path = join(directory, ALONE, file);
+      mkdirSync(dirname(path), { recursive: true });
       writeFileSync(path, `import '${pathToFileURL(join(ROOT, file)).href}';\n`);
       return path;
     });

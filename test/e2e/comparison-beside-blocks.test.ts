@@ -71,6 +71,55 @@ test('a comparison that takes longer than blocks ends beside them, and what diff
   writer.destroy();
 });
 
+test('rows that a comparison saw before their block do not take completeness from a replica that has the block', async () => {
+  const mariadb = await startOwnServer(['--log-bin=binlog', '--binlog-format=ROW']);
+  const source = await createDatabase('ahead', mariadb.root);
+  await sql(
+    source,
+    'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_time INT NOT NULL DEFAULT 0, block_hash VARCHAR(64) NOT NULL)',
+    'CREATE TABLE notes (id INT AUTO_INCREMENT PRIMARY KEY, text VARCHAR(40) NOT NULL)',
+    "INSERT INTO blocks (block_index, block_hash) SELECT seq, CONCAT('h', seq) FROM seq_1_to_20",
+    "INSERT INTO notes (text) SELECT CONCAT('note ', seq) FROM seq_1_to_300"
+  );
+  const pair = await startPair('decoder', source, { SYNC_BINLOG: 'required', MERKLE_EPOCH_SIZE: EPOCH });
+  const { promise: isRead, resolve: read } = Promise.withResolvers<void>();
+  const { promise: isReleased, resolve: release } = Promise.withResolvers<void>();
+  let isHeld = false;
+  const slow = await startLyingSource(pair.server.url, async (path, body) => {
+    if (!isHeld || !/^\/digest\/[^?]*\?key=/.test(path)) return body;
+    read();
+    await isReleased;
+    return body;
+  });
+  const client = await pair.startClient({ MERKLE_EPOCH_SIZE: EPOCH, SYNC_SOURCES: slow.url });
+  const status = () => pair.status(client);
+  await eventually('verified', async () => (await status())['verification'] === 'verified');
+
+  isHeld = true;
+  await sql(source, "INSERT INTO blocks (block_index, block_hash) SELECT seq, CONCAT('h', seq) FROM seq_21_to_25");
+  const end = new AbortController();
+  const notes = (async () => {
+    while (!end.signal.aborted) {
+      await sql(source, "INSERT INTO notes (text) VALUES ('before its block')");
+      await sleep(20);
+    }
+  })();
+  await isRead;
+  end.abort();
+  await notes;
+  await sql(source, "INSERT INTO blocks (block_index, block_hash) VALUES (26, 'h26')");
+  const isWhole = async () => {
+    const [row] = await sql(pair.replica, 'SELECT height, complete FROM sync_state');
+    return row!['height'] === 26 && row!['complete'] === 1;
+  };
+  await eventually('complete at block 26', isWhole);
+  release();
+  await eventually('the comparison has ended', async () => client.log().includes('has not broadcast its changes'));
+  assert.ok(await isWhole(), JSON.stringify(await sql(pair.replica, 'SELECT height, complete FROM sync_state')));
+  const verdict = await pair.compare();
+  assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
+});
+
 test('after a restart, a comparison goes on with the tables that were not compared', async () => {
   const mariadb = await startOwnServer(['--log-bin=binlog', '--binlog-format=ROW']);
   const source = await createDatabase('position', mariadb.root);

@@ -209,7 +209,8 @@ export class ReplicaAudit {
     if (found.kind === 'equal') await this.#conclude(run, found, verdict);
     else if (found.kind === 'different') return await this.#repairNext(run, found);
     else {
-      if (found.unsettled) await this.#marker.doubt();
+      // Blocks that came since brought what the source had changed before them, and said themselves whether anything is left.
+      if (found.unsettled && found.height === this.#height) await this.#marker.doubt();
       if (found.unsettled && this.#misses >= UNSETTLED_MISSES) this.#compareAtRest(run, found.height);
       else this.#missed(run, found);
     }

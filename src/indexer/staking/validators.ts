@@ -1,6 +1,6 @@
 import { parseAmount } from '../../consensus/amount.ts';
 import type { Effects } from '../state/effects.ts';
-import { isActive, type Signer, sumOf } from '../state/signer.ts';
+import { isActive, type Signer, type Stake, sumOf } from '../state/signer.ts';
 import { ALL_KEYS } from './checks.ts';
 
 /** Units of the gas token that a key needs for each capability. */
@@ -35,8 +35,26 @@ export function leastWeight(capability: Capability): bigint {
 export function stakedBy(source: string, ledger: Effects, height: number): bigint {
   const keys = [...ledger.get('keysOf', source)];
   ledger.request(keys.map((key) => ({ kind: 'signer', key })));
-  const stakes = keys.flatMap((key) => ledger.get('signer', key).stakes);
-  return sumOf(stakes.filter((stake) => stake.source === source && isActive(stake, height)));
+  return keys.reduce((sum, key) => sum + (sumsIn(ledger.get('signer', key).stakes, height).get(source) ?? 0n), 0n);
+}
+
+/** Amounts of stakes that count in a block, by their sources. */
+interface Sums {
+  readonly height: number;
+  readonly bySource: ReadonlyMap<string, bigint>;
+}
+
+/** Sums of the stakes of keys. One key may have tens of thousands, and all polls of a block ask for the same. */
+const known = new WeakMap<readonly Stake[], Sums>();
+
+function sumsIn(stakes: readonly Stake[], height: number): Sums['bySource'] {
+  const found = known.get(stakes);
+  if (found?.height === height) return found.bySource;
+  const bySource = new Map<string, bigint>();
+  for (const stake of stakes)
+    if (isActive(stake, height)) bySource.set(stake.source, (bySource.get(stake.source) ?? 0n) + stake.amount);
+  known.set(stakes, { height, bySource });
+  return bySource;
 }
 
 /** Returns the keys that anybody ever staked behind or delegated. */

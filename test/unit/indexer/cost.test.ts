@@ -6,6 +6,7 @@ import type { ExecutedBlock } from '../../../src/indexer/block/block.ts';
 import { BlockExecution, timesOf } from '../../../src/indexer/block/execution.ts';
 import { FactKeys } from '../../../src/indexer/state/fact-keys.ts';
 import { withMost } from '../../../src/indexer/state/holding.ts';
+import { Members } from '../../../src/indexer/state/members.ts';
 import { NO_SIGNER } from '../../../src/indexer/state/signer.ts';
 import { View } from '../../../src/indexer/state/view.ts';
 import { PIECES } from '../../support/cost/pieces.ts';
@@ -226,6 +227,34 @@ test('polls that end together close in as many blocks as they need, each tally c
       'poll_results'
     ) / 2;
   assert.deepEqual([closed(), closed(), closed()], [2, 1, 0]);
+});
+
+test('polls weighed by stakes that close together read the stakes of a voter once', () => {
+  const [count, pubkey] = [1_000, 'a'.repeat(64)];
+  const ledger = ledgerWith();
+  ledger.give('TOKA', 0, 'A', { A: '1' });
+  const looks = { count: 0 };
+  const stakes = Array.from({ length: count }, (_, index) => {
+    return { index, source: 'A', amount: 10n ** 18n, from: 1, to: null };
+  });
+  ledger.view.load('signer', pubkey, { ...NO_SIGNER, stakes: counted(stakes, looks) });
+  ledger.view.load('keysOf', 'A', new Members(new Set([pubkey])));
+  const polls = repeat(50, () => 'VOTE|0|TOKA|101|yes,no||approval|stake');
+  block(ledger, 'A', polls);
+  block(
+    ledger,
+    'A',
+    polls.map((_, at) => `VOTE|1|${at + 1}|1`)
+  );
+  ledger.height = 101;
+  looks.count = 0;
+  const { rows } = block(ledger, 'A', []);
+  const weights = rows.flatMap(({ table, columns }) => (table === 'poll_results' ? [columns['total_weight']] : []));
+  assert.deepEqual(
+    weights,
+    polls.flatMap(() => ['0', String(count)])
+  );
+  assert.ok(looks.count >= count && looks.count <= 5 * count, `${looks.count} looks`);
 });
 
 test('250 edits of one item of a list of 100,000 write four rows each', () => {

@@ -23,7 +23,8 @@ const EXACT_TEXTS: Readonly<Record<string, Readonly<Record<string, string>>>> = 
 /**
  * Keys that tables in use lack.
  *
- * By them an indexer reads the newest SLEEP of a ticker and the matches of a market. An explorer reads the newest rows
+ * By them an indexer reads the newest SLEEP of a ticker, the matches of a market, and the valid rows about an offer, a
+ * token, a signing key or a round of prices, without the refused ones that anybody may add. An explorer reads the newest rows
  * of an address or a ticker without sorting all of them, and the actions of one kind of an address without reading its
  * other actions. Tables whose rows are stored by `action_index` need none: it is the end of each of their keys.
  */
@@ -33,12 +34,26 @@ const KEYS_OF_READERS: Readonly<Record<string, readonly (readonly string[])[]>> 
   blocks: [['block_time', 'block_index']],
   credits: [['address_id', 'action_index']],
   debits: [['address_id', 'action_index']],
+  delegations: [['status_id', 'signing_pubkey_id']],
+  dispenser_edits: [['dispenser_action_index', 'status_id']],
   escrows: [['address_id', 'action_index']],
+  order_edits: [['order_action_index', 'status_id']],
+  prices: [
+    ['round_number', 'status_id'],
+    ['version', 'status_id', 'round_number']
+  ],
+  stakes: [
+    ['status_id', 'signing_pubkey_id'],
+    ['status_id', 'source_id']
+  ],
+  swap_edits: [['swap_action_index', 'status_id']],
+  unstakes: [['status_id', 'signing_pubkey_id']],
   sends: [
     ['destination_id', 'action_index'],
     ['tick_id', 'action_index']
   ],
   destroys: [['tick_id', 'action_index']],
+  issues: [['tick_id', 'status_id']],
   list_items: [['action_index', 'item_id']],
   markets: [['last_updated']],
   order_matches: [['give_tick_id', 'get_tick_id', 'status_id']],

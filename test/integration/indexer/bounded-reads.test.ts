@@ -13,6 +13,11 @@ import { sql } from '../../support/sql.ts';
 
 type Text = readonly [source: string, data: string];
 
+/** Key that A stakes behind. */
+const KEY = 'a'.repeat(64);
+/** Key that B stakes behind. */
+const OTHER_KEY = 'b'.repeat(64);
+
 /** Texts of the first block. The comments name the indexes of their actions. */
 const FIRST: readonly Text[] = [
   ['A', 'ISSUE|0|TOKA|0|0|0||1000000'], // 1
@@ -26,7 +31,15 @@ const FIRST: readonly Text[] = [
   ['B', 'DISPENSER|0|BTC|TOKB|1|0|1|BTC|TOKA|1'], // 9
   ['A', 'VOTE|1|4|0'],
   ['A', 'VOTE|3|TOKA|B'],
-  ['A', 'LIST|0|2||B'] // 12
+  ['A', 'LIST|0|2||B'], // 12
+  ['A', 'SWAP|0|BTC|TOKA|7|0|BTC|TOKB|7'], // 13
+  ['A', 'ISSUE|0|GAS|0|0|8||100000'], // 14
+  ['A', `STAKE|1|1000|${KEY}`], // 15
+  ['A', 'ORDER|0|BTC|TOKA|7|0|BTC||7'], // 16
+  ['B', 'DISPENSER|0|BTC|TOKB|1|0|1|BTC|TOKA|9'], // 17
+  ['A', 'SWAP|0|BTC|TOKA|8|0|BTC|TOKB|8'], // 18
+  ['A', 'SEND|0|GAS|1000|B'], // 19
+  ['B', `STAKE|1|1|${OTHER_KEY}`] // 20
 ];
 
 /** Facts, and the texts of anybody that add rows which do not decide them. */
@@ -74,8 +87,50 @@ const CASES: readonly { readonly fact: FactKey; readonly texts: readonly Text[] 
   },
   { fact: { kind: 'firstSeller', key: 'C' }, texts: [['B', 'DISPENSER|0|BTC|TOKB|1|0|1|BTC|TOKA|1|C']] },
   { fact: { kind: 'served', key: 'B|A' }, texts: [['A', 'DISPENSER|0|BTC|TOKA|1|0|1|BTC|TOKB|1']] },
-  { fact: { kind: 'offer', key: '5' }, texts: [['B', 'ORDER|0|BTC||0.00001|0|BTC|TOKA|1']] },
+  {
+    fact: { kind: 'offer', key: '5' },
+    texts: [
+      ['B', 'ORDER|0|BTC||0.00001|0|BTC|TOKA|1'],
+      ['C', 'ORDER|2|5'],
+      ['A', 'ORDER|2|16']
+    ]
+  },
   { fact: { kind: 'offer', key: '7' }, texts: [['B', 'ORDER|0|BTC|TOKB|1|0|BTC|TOKA|1']] },
+  {
+    fact: { kind: 'offer', key: '9' },
+    texts: [
+      ['C', 'DISPENSER|2|9'],
+      ['B', 'DISPENSER|2|17']
+    ]
+  },
+  {
+    fact: { kind: 'offer', key: '13' },
+    texts: [
+      ['C', 'SWAP|2|13'],
+      ['A', 'SWAP|2|18']
+    ]
+  },
+  {
+    fact: { kind: 'signer', key: KEY },
+    texts: [
+      ['B', `STAKE|1|x|${KEY}`],
+      ['B', `UNSTAKE|0|${KEY}`],
+      ['B', `DELEGATE|0|${KEY}`],
+      ['B', `DELEGATE|2|${KEY}`],
+      ['B', `STAKE|2|0.00000001|${OTHER_KEY}`]
+    ]
+  },
+  { fact: { kind: 'keysOf', key: 'A' }, texts: [['A', `STAKE|1|x|${'b'.repeat(64)}`]] },
+  { fact: { kind: 'pricedRound', key: '7' }, texts: [['B', 'PRICE|0|7']] },
+  {
+    fact: { kind: 'rounds', key: 'recent' },
+    texts: [
+      ['B', 'PRICE|0|999999999999999'],
+      ['B', 'PRICE|1|BTC|TOKA|USD|1|0']
+    ]
+  },
+  { fact: { kind: 'unclaimed', key: 'A' }, texts: [['A', 'COLLECT|0']] },
+  { fact: { kind: 'cooling', key: '50' }, texts: [['B', `UNSTAKE|0|${KEY}`]] },
   {
     fact: { kind: 'token', key: 'toka' },
     texts: [
@@ -134,14 +189,17 @@ async function countRead(connection: Statements): Promise<number> {
 }
 
 /** Returns how many rows MariaDB reads, or looks for, to load each fact. */
-async function rowsRead({ database, store }: Awaited<ReturnType<typeof open>>): Promise<number[]> {
+async function rowsRead(
+  { database, store }: Awaited<ReturnType<typeof open>>,
+  facts = CASES.map(({ fact }) => fact)
+): Promise<number[]> {
   const tables = (await sql(database, 'SHOW TABLES')).map((row) => Object.values(row)[0]);
   await sql(database, `ANALYZE TABLE ${tables.join(', ')}`);
   const connection = await connect(database);
   const count = () => countRead(connection);
   try {
     const read: number[] = [];
-    for (const { fact } of CASES) {
+    for (const fact of facts) {
       const before = await count();
       const load = factLoader([connection as Statements], new View({ isWhole: false }), { ids: store.tickers });
       await load([fact]);
@@ -251,6 +309,8 @@ test('a SEND of a token whose lists have 100,000 members reads less than 100 row
 test('rows that do not decide a fact are not read to load it, whoever adds how many', async () => {
   const ledger = await open();
   await ledger.add(FIRST);
+  await ledger.add([]);
+  await ledger.add([]); // the stakes count
   const all = CASES.flatMap(({ texts }) => texts);
   const repeated = (count: number) => Array.from({ length: count }, () => all).flat();
   await ledger.add(repeated(FEW));
@@ -262,4 +322,23 @@ test('rows that do not decide a fact are not read to load it, whoever adds how m
     many[at]! <= few[at]! + 10 ? [] : [`${kind} ${key}: ${few[at]} rows beside ${FEW}, ${many[at]} beside ${MANY}`]
   );
   assert.deepEqual(growing, []);
+});
+
+test('keys that refused actions name are not read to load all signing keys', async () => {
+  const ledger = await open();
+  await ledger.add(FIRST);
+  const count = async (most: number, before = 0) => {
+    const keys = Array.from({ length: most - before }, (_, at) => String(before + at).padStart(64, '0'));
+    await ledger.add(
+      keys.flatMap((key): Text[] => [
+        ['C', `STAKE|1|1|${key}`],
+        ['C', `DELEGATE|0|${key}`]
+      ])
+    );
+    return (await rowsRead(ledger, [{ kind: 'keys', key: 'all' }]))[0]!;
+  };
+  const few = await count(FEW);
+  const many = await count(MANY, FEW);
+  ledger.store.close();
+  assert.ok(many <= few + 10, `${few} rows beside ${FEW}, ${many} beside ${MANY}`);
 });

@@ -23,6 +23,8 @@ export interface NodeRpcOptions {
 
 /** The error code of a coin node that is starting. */
 const WARMING_UP = -28;
+/** Statuses by which a gateway says that it did not get the node's answer. No node gives its own errors with them. */
+const OF_GATEWAYS: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 const CONNECTIONS = 8;
 /** Most bytes of an answer. A block of 4 MB weight takes less than 40 MB as verbose JSON. */
@@ -183,9 +185,12 @@ export class NodeRpc {
       maxBytes,
       patienceMs
     );
-    if (answer.occasion.status !== 401 && answer.occasion.status !== 403) return answer;
+    const { body, occasion } = answer;
+    if (OF_GATEWAYS.has(occasion.status))
+      throw new PlatformError('NODE_UNREACHABLE', { reason: body.toString('utf8', 0, MAX_REASON).trim(), ...occasion });
+    if (occasion.status !== 401 && occasion.status !== 403) return answer;
     const reason = "the node refuses NODE_USER and NODE_PASSWORD, or this machine's address";
-    throw new PlatformError('NODE_REFUSED', { reason, ...answer.occasion });
+    throw new PlatformError('NODE_REFUSED', { reason, ...occasion });
   }
 
   async #request(

@@ -54,6 +54,18 @@ test('NODE_UNREACHABLE: after ten retries, and when an attempt takes too long', 
   assert.equal(silent.requests.length, 2);
 });
 
+test('NODE_UNREACHABLE: what a gateway says in place of the node is no refusal of it, in JSON too', async () => {
+  const error = '{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"upstream timed out"}}';
+  for (const status of [429, 502, 503, 504]) {
+    const { rpc, requests } = await unrulyNode([say(status, error), works], { rateLimitDelayMs: 5 });
+    assert.deepEqual(await rpc.call('x'), { value: '0.10000000' });
+    assert.equal(requests.length, 2);
+    const lasting = await unrulyNode([say(status, error)], { retries: 0 });
+    const asked = lasting.rpc.batch('getrawtransaction', [['aa']], { isPartial: true });
+    await assert.rejects(asked, { code: 'NODE_UNREACHABLE', message: /upstream timed out/ });
+  }
+});
+
 test('HTTP 429 is answered with the longer pause', async () => {
   const { rpc } = await unrulyNode([say(429, 'slow down'), works]);
   const startedAt = performance.now();

@@ -27,7 +27,7 @@ import { ENCODINGS } from './transaction/encodings.ts';
 
 /** Parts of the methods. */
 export interface EncoderMethodDeps extends EncoderDeps {
-  readonly rpc: Pick<NodeRpc, 'call'>;
+  readonly rpc: Pick<NodeRpc, 'call' | 'batch'>;
   readonly version: string;
   /** True when callers need a key. Without one, each client address holds its own reservations. */
   readonly isKeyed: boolean;
@@ -347,7 +347,9 @@ export function healthOf({
   };
 }
 
-function quoteOf({ rates, source }: NodePolicy): Static<typeof QuoteSchema> {
+/** @throws {PlatformError} NODE_REFUSED while the node's estimate cannot be read */
+function quoteOf({ rates, source, estimateFault }: NodePolicy): Static<typeof QuoteSchema> {
+  if (estimateFault) throw estimateFault;
   const [low, medium, high] = [rates.low, rates.medium, rates.high].map((rate) => Math.ceil(Number(rate) / 1000));
   return { low: low!, medium: medium!, high: high!, unit: 'sat/vB', targets: FEE_TARGETS, source };
 }

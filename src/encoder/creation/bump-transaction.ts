@@ -232,7 +232,7 @@ function feeRule(
   if (leastRate > mostFeeRate)
     throw invalid(`it pays ${replaced.fee} satoshis: more for a replacement is above ENCODER_MAX_FEE_RATE`);
   const bounds = { mostRate: mostFeeRate, softDust: network.softDust };
-  const rule = readFee(request, { leastRate, rates: { ...policy.rates, medium } }, bounds);
+  const rule = readFee(request, { ...policy, leastRate, rates: { ...policy.rates, medium } }, bounds);
   return (form: TransactionForm): bigint => {
     const asked = rule(form);
     const least = replaced.fee + (policy.leastRate * BigInt(longestVirtualSize(form)) + 999n) / 1000n;

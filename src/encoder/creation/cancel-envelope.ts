@@ -1,11 +1,12 @@
 import Type, { type Static } from 'typebox';
+import { paidScript } from '../../coin/script/address-script.ts';
 import { payToTree } from '../../coin/script/taproot.ts';
 import { PlatformError } from '../../errors.ts';
 import { unusable } from '../coins/coins.ts';
 import { dustAmount } from '../transaction/dust.ts';
 import { TAPROOT_SIGNATURE } from '../transaction/sender.ts';
 import type { EncoderDeps } from './create-transaction.ts';
-import { ADDRESS, FINAL, GIVEN_TXID, paidScript, RATE, REPLACEABLE, readFee, SATOSHIS, VOUT } from './request.ts';
+import { ADDRESS, FINAL, GIVEN_TXID, RATE, REPLACEABLE, readFee, SATOSHIS, VOUT } from './request.ts';
 import { psbtPaying } from './self-check.ts';
 
 /** The parameters of `create_envelope_cancel_tx`. */

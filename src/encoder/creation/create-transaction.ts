@@ -4,6 +4,7 @@ import { hashId } from '../../coin/raw/hash-id.ts';
 import { type RawTransaction, readRawTransaction } from '../../coin/raw/raw-transaction.ts';
 import { type FormOutput, virtualSize, writeBase } from '../../coin/raw/transaction-form.ts';
 import { addressOf } from '../../coin/script/address.ts';
+import { paidScript } from '../../coin/script/address-script.ts';
 import { PlatformError } from '../../errors.ts';
 import { type NodeCoins, unusable } from '../coins/coins.ts';
 import type { Reservations } from '../coins/reservations.ts';
@@ -32,7 +33,6 @@ import {
   type CreateRequest,
   FINAL,
   leastFee,
-  paidScript,
   REPLACEABLE,
   raisesRate,
   readAction,

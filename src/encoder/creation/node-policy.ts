@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import type { ChainNetwork } from '../../coin/chains.ts';
+import { isUnknownCall } from '../../coin/node/coin-lookup.ts';
 import { malformed, readNodeAmount, readNodeHeight } from '../../coin/node/node-answer.ts';
 import type { NodeRpc } from '../../coin/node/node-rpc.ts';
 import { hasCode, PlatformError } from '../../errors.ts';
@@ -18,6 +19,11 @@ export interface NodePolicy {
   readonly leastRate: bigint;
   /** `estimate` for the node's own estimate, else `relay fee`. */
   readonly source: 'estimate' | 'relay fee';
+  /**
+   * Why an estimate could not be read; absent where the node gave or has none. The rates are then only the least, and good for
+   * nobody who named no rate: the transaction would be left waiting.
+   */
+  readonly estimateFault?: PlatformError | undefined;
   /** Most bytes of an OP_RETURN script; 0 when the node relays none. */
   readonly dataCarrierBytes: number;
   readonly permitsBareMultisig: boolean;
@@ -42,6 +48,10 @@ const USUAL_CARRIER_BYTES = 83;
 const MAX_AGE_MS = 5_000;
 /** Least mined rate where the network has none of its own, in satoshis per 1000 virtual bytes. */
 const LEAST_RATE = 1_000;
+
+/** Returns whether a node refused because it makes no estimates: it does not know the call, or its estimator is off. */
+const makesNoEstimates = (refusal: PlatformError): boolean =>
+  isUnknownCall(refusal) || /fee estimation (?:is )?(?:disabled|not available)/i.test(String(refusal.detail['reason']));
 
 /** Reads the policy of one node. Callers within 5 s share one reading. */
 export class NodePolicyReader {
@@ -80,23 +90,26 @@ export class NodePolicyReader {
       this.#rpc.call('getnetworkinfo'),
       ...Object.values(FEE_TARGETS).map((blocks) => this.#estimate(blocks))
     ]);
+    const rates = estimates.map((estimate) => (estimate instanceof PlatformError ? null : estimate));
     return {
       height: readNodeHeight(height, 'getblockcount'),
-      ...policyOf({ mempool, network }, estimates, this.#leastMinedRate)
+      ...policyOf({ mempool, network }, rates, this.#leastMinedRate),
+      estimateFault: estimates.find((estimate) => estimate instanceof PlatformError)
     };
   }
 
-  /** Returns the node's estimate; null when it has no plausible one, or does not know the call. */
-  async #estimate(blocks: number): Promise<bigint | null> {
+  /** Returns the node's estimate; null when it has no plausible one, or makes none; an error where it could not be read. */
+  async #estimate(blocks: number): Promise<bigint | null | PlatformError> {
     try {
       const answer = await this.#rpc.call('estimatesmartfee', [blocks]);
-      const feerate = estimateValidator.Check(answer) ? answer.feerate : undefined;
+      if (!estimateValidator.Check(answer)) throw malformed('estimatesmartfee');
+      const { feerate } = answer;
       if (feerate === undefined || Number(feerate) <= 0) return null;
       const rate = readNodeAmount(feerate, 'estimatesmartfee');
       return rate > this.#mostRate ? null : rate;
     } catch (caught) {
-      if (hasCode(caught, 'NODE_REFUSED')) return null;
-      throw caught;
+      if (!hasCode(caught, 'NODE_REFUSED')) throw caught;
+      return makesNoEstimates(caught) ? null : caught;
     }
   }
 }

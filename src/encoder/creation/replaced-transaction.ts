@@ -3,6 +3,7 @@ import type { ChainNetwork } from '../../coin/chains.ts';
 import { type Carried, findCarried, type LaneRules } from '../../coin/payload/lanes.ts';
 import { type RawTransaction, readRawTransaction } from '../../coin/raw/raw-transaction.ts';
 import { type FormInput, type FormOutput, virtualSize } from '../../coin/raw/transaction-form.ts';
+import { paidScript } from '../../coin/script/address-script.ts';
 import { readProgram } from '../../coin/script/pay-scripts.ts';
 import { readScript } from '../../coin/script/script.ts';
 import { PlatformError } from '../../errors.ts';
@@ -12,7 +13,7 @@ import { MOST_PSBT_SOURCE_BYTES } from '../coins/spent.ts';
 import type { Spent } from '../transaction/psbt.ts';
 import { MAX_INPUTS } from '../transaction/select-coins.ts';
 import { SPARE_WEIGHT, taprootFields } from '../transaction/sender.ts';
-import { paidScript, REPLACEABLE } from './request.ts';
+import { REPLACEABLE } from './request.ts';
 
 /** An unconfirmed transaction with the facts that its replacement needs. */
 export interface ReplacedTransaction {

@@ -8,9 +8,7 @@ import {
   type TransactionForm,
   virtualSize
 } from '../../coin/raw/transaction-form.ts';
-import { addressScript } from '../../coin/script/address-script.ts';
-import { readProgram } from '../../coin/script/pay-scripts.ts';
-import { isKey } from '../../coin/script/taproot.ts';
+import { paidScript } from '../../coin/script/address-script.ts';
 import { PlatformError } from '../../errors.ts';
 import { keyOf, type Outpoint } from '../coins/reservations.ts';
 import { dustFee } from '../transaction/dust.ts';
@@ -202,18 +200,6 @@ export function readOutputs(
   return outputs.map(({ address, value }) => ({ amount: BigInt(value), script: paidScript(address, network) }));
 }
 
-/**
- * Returns the script of an address to pay. @throws {PlatformError} REQUEST_INVALID, also for a taproot address that
- * nobody can spend from
- */
-export function paidScript(address: string, network: ChainNetwork): Buffer {
-  const script = addressScript(address, network);
-  const program = readProgram(script);
-  if (program?.kind === 'taproot' && !isKey(program.bytes))
-    throw invalid(`${address} stands for no key of secp256k1: nobody could ever spend what it is paid`);
-  return script;
-}
-
 /** Returns the coins that a request names. @throws {PlatformError} REQUEST_INVALID when it names one twice */
 export function readPlaces({ utxos = [] }: CreateRequest): readonly Outpoint[] {
   const places = utxos.map(({ txid, vout }) => ({ txid: txid.toLowerCase(), vout }));
@@ -231,10 +217,13 @@ interface FeeBounds {
   readonly softDust: number;
 }
 
-/** Returns the fee rule of a request, by default the medium rate. @throws {PlatformError} REQUEST_INVALID */
+/**
+ * Returns the fee rule of a request, by default the medium rate. @throws {PlatformError} REQUEST_INVALID; NODE_REFUSED for that
+ * default while the node's estimate cannot be read
+ */
 export function readFee(
   { fee, feePerKb }: Pick<CreateRequest, 'fee' | 'feePerKb'>,
-  { rates, leastRate }: Pick<NodePolicy, 'rates' | 'leastRate'>,
+  { rates, leastRate, estimateFault }: Pick<NodePolicy, 'rates' | 'leastRate' | 'estimateFault'>,
   { mostRate, softDust }: FeeBounds
 ): FeeRule {
   if (feePerKb !== undefined && wholeRate(feePerKb) === 0n) throw invalid('feePerKb must be more than 0');
@@ -258,6 +247,7 @@ export function readFee(
     };
     return Object.assign(rule, { whole });
   }
+  if (feePerKb === undefined && estimateFault) throw estimateFault;
   const rate = feePerKb === undefined ? rates.medium : greater(wholeRate(feePerKb), leastRate);
   check(rate, `feePerKb ${rate}`);
   // The node's least rate must hold with the longest signatures.

@@ -165,7 +165,7 @@ test('NODE_BEHIND: a node whose headers are far ahead lacks blocks, also where i
   const alarm = { code: 'NODE_BEHIND', reason, remedy: '', since: 0 };
   const seen = { node: { tip: null, ageMs: null, alarm, isFit: false }, tracker: () => undefined };
   let connections: number | undefined = 0;
-  const rpc = { call: async (method: string) => (method === 'getnetworkinfo' ? { connections } : 'cd'.repeat(32)) };
+  const rpc = { call: async (method: string) => (method === 'getnetworkinfo' ? { connections } : coins[0]!.txid) };
   const deps = { seen, rpc, network, coins: { askedBy: () => null }, reservations: { ttlMs: 1_000 } };
   const methods = encoderMethods(deps as unknown as EncoderMethodDeps);
   const caller = { address: '127.0.0.1', aside: (work: () => unknown) => work() } as unknown as RpcCaller;

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chainNetwork } from '../../../src/coin/chains.ts';
+import type { TransactionForm } from '../../../src/coin/raw/transaction-form.ts';
 import { NodePolicyReader, policyOf } from '../../../src/encoder/creation/node-policy.ts';
+import { readFee } from '../../../src/encoder/creation/request.ts';
+import { PlatformError } from '../../../src/errors.ts';
 
 test('a node that says what it relays is believed; estimates are no lower than its least rate', () => {
   const mempool = {
@@ -68,6 +71,40 @@ test('an estimate above ENCODER_MAX_FEE_RATE is none: the least rate is paid, an
   const { rates, source } = await policyFor('10');
   assert.deepEqual([rates.medium, rates.high, source], [1_000n, 1_000n, 'relay fee']);
   assert.equal((await policyFor('0.02')).rates.medium, 2_000_000n);
+});
+
+/** A transaction of 10 bytes, which pays nobody. */
+const FORM: TransactionForm = { inputs: [], outputs: [] };
+
+test('NODE_REFUSED: a failure to estimate is no word that there is no estimate', async () => {
+  const answers: Readonly<Record<string, unknown>> = {
+    getblockcount: 7,
+    getmempoolinfo: { mempoolminfee: '0.00001' },
+    getnetworkinfo: { relayfee: '0.00001' }
+  };
+  const sourceWhere = async (estimate: () => unknown) => {
+    const call = async (method: string) => answers[method] ?? estimate();
+    const policy = await new NodePolicyReader({ call }, { leastMinedRate: 1_000 }, 3_000_000n).read();
+    const bounds = { mostRate: 3_000_000n, softDust: 0 };
+    assert.equal(readFee({ feePerKb: 5_000 }, policy, bounds)(FORM), 50n, 'who names a rate needs no estimate');
+    try {
+      return `${policy.source} ${readFee({}, policy, bounds)(FORM)}`;
+    } catch (caught) {
+      return (caught as PlatformError).code;
+    }
+  };
+  const refusing = (rpcCode: number | undefined, reason: string) => () => {
+    throw new PlatformError('NODE_REFUSED', { rpcCode, reason });
+  };
+  assert.equal(await sourceWhere(refusing(-32_601, 'Method not found')), 'relay fee 10');
+  assert.equal(await sourceWhere(refusing(-32_603, 'Fee estimation disabled')), 'relay fee 10');
+  assert.equal(await sourceWhere(refusing(-1, 'Fee estimation not available.')), 'relay fee 10');
+  for (const none of [{ errors: ['Insufficient data or no feerate found'] }, { feerate: '-1', blocks: '6' }])
+    assert.equal(await sourceWhere(() => none), 'relay fee 10');
+  for (const refusal of [refusing(-32_005, 'too many requests'), refusing(-32_603, 'internal error')])
+    assert.equal(await sourceWhere(refusal), 'NODE_REFUSED');
+  for (const answer of [null, [], 'soon', { feerate: 'much' }, { feerate: [] }])
+    assert.equal(await sourceWhere(() => answer), 'NODE_REFUSED', JSON.stringify(answer));
 });
 
 test("the usual ENCODER_MAX_FEE_RATE leaves each chain's own estimate as it is", async () => {

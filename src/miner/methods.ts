@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { toBaseUnits } from '../coin/amount.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
-import { addressScript } from '../coin/script/address-script.ts';
+import { paidScript } from '../coin/script/address-script.ts';
 import { type ErrorCode, PlatformError } from '../errors.ts';
 import { RpcAnswer, type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
 import { OrNull } from '../wire/or-null.ts';
@@ -88,7 +88,7 @@ function coinMethods({ miner, wallet, network }: MinerMethodDeps): Readonly<Reco
       audited: ({ address, amount }) => `${amount} to ${address}`,
       errors: [...NODE_ERRORS, 'COINS_INSUFFICIENT'],
       run: async ({ address, amount }) => {
-        addressScript(address, network);
+        paidScript(address, network);
         return await wallet.pay(address, readAmount(amount));
       }
     }),
@@ -108,7 +108,7 @@ function coinMethods({ miner, wallet, network }: MinerMethodDeps): Readonly<Reco
       write: true,
       errors: NODE_ERRORS,
       run: async ({ count, address }) => {
-        if (address !== undefined) addressScript(address, network);
+        if (address !== undefined) paidScript(address, network);
         const hashes = await wallet.mine(count, undefined, address);
         miner.noteMined(hashes.length);
         return { count: hashes.length, hashes: [...hashes] };

@@ -2,7 +2,7 @@ import { toDecimal } from '../coin/amount.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import { readNodeHeight } from '../coin/node/node-answer.ts';
 import type { NodeRpc } from '../coin/node/node-rpc.ts';
-import { hasCode, PlatformError } from '../errors.ts';
+import { PlatformError } from '../errors.ts';
 import { fillMempool } from './fill-mempool.ts';
 
 /** Calls of a coin node that the wallet uses. */
@@ -19,6 +19,9 @@ const INSUFFICIENT_FUNDS = -6;
 const NOT_FOUND = -5;
 /** Reason of nodes for dust, which has the code of insufficient funds. */
 const TOO_SMALL = /amount (?:is )?too small/i;
+
+/** Reason of litecoind for its first block with an extension, which has no transaction then: nothing waits to go into it. */
+const EXTENSION_EMPTY = /bad-txns-vin-empty/;
 
 /** The wallet of a regtest node, and its mining. Every call may throw NODE_UNREACHABLE or NODE_REFUSED. */
 export class MinerWallet {
@@ -95,7 +98,7 @@ export class MinerWallet {
       await this.#rpc.call('abandontransaction', [txid]);
       return true;
     } catch (caught) {
-      if (hasCode(caught, 'NODE_REFUSED')) return false; // a block has it by now
+      if (rpcCodeOf(caught) === NOT_FOUND) return false; // a block has it by now
       throw caught;
     }
   }
@@ -170,7 +173,8 @@ export class MinerWallet {
     try {
       return (await this.#rpc.call('generatetoaddress', [count, address], signal)) as string[];
     } catch (caught) {
-      if (this.#network.chain !== 'litecoin' || !hasCode(caught, 'NODE_REFUSED')) throw caught;
+      // Any other refusal stays when that is paid, and each attempt would pay again.
+      if (this.#network.chain !== 'litecoin' || !EXTENSION_EMPTY.test(reasonOf(caught))) throw caught;
       const hidden = await this.#rpc.call('getnewaddress', ['', 'mweb'], signal).catch(() => Promise.reject(caught));
       await this.#rpc.call('sendtoaddress', [hidden, '1'], signal);
       await this.#rpc.call('generatetoaddress', [1, address], signal);

@@ -4,7 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
+import { addressOf } from '../../../src/coin/script/address.ts';
+import { payTo } from '../../../src/coin/script/pay-scripts.ts';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
+import { PlatformError } from '../../../src/errors.ts';
 import { MinerWallet } from '../../../src/miner/wallet.ts';
 import { atEnd } from '../../support/cleanup.ts';
 import { runCommandLine } from '../../support/command-line.ts';
@@ -58,14 +61,46 @@ test('a wallet that the node closed, as it does when it restarts, is opened agai
   await stop();
 });
 
-test('it makes the payment that the first extension block of litecoin needs', async () => {
+test('it makes the payment that the first extension block of litecoin needs, and none where a block is refused for another reason', async () => {
   const { node, miner, ask, stop } = await startMiner({ hasExtensionBlock: true });
   await until('ready', () => miner.state.isReady);
   const { result } = await ask('generate_blocks', { count: 350 });
   assert.equal(result?.count, 350);
   assert.equal(await node.height(), 451);
   assert.equal(await node.rpc.call('getblockhash', [451]), result.hashes.at(-1));
+  await ask('set_mock_time', { timestamp: 1_400_000_000 });
+  const { error } = await ask('generate_blocks', { count: 1 });
+  const { size } = (await node.rpc.call('getmempoolinfo')) as { size: number };
   await stop();
+  assert.deepEqual([error.data.code, Number(size)], ['NODE_REFUSED', 0]);
+});
+
+test('an address that nobody can spend from is paid nothing', async () => {
+  const { node, miner, ask, stop } = await startMiner();
+  await until('ready', () => miner.state.isReady);
+  const address = addressOf(payTo({ kind: 'taproot', bytes: Buffer.alloc(32, 0xff) }), NETWORK.addresses)!;
+  const before = await node.height();
+  for (const [method, params] of [
+    ['send_funds', { address, amount: 1 }],
+    ['generate_blocks', { address, count: 1 }]
+  ] as const)
+    assert.match(JSON.stringify((await ask(method, params)).error), /nobody could ever spend what it is paid/, method);
+  assert.equal(await node.height(), before);
+  await stop();
+});
+
+test('a payment counts as sent only where the node says that a block has it, or its mempool', async () => {
+  const outcomeWhere = async (rpcCode: number | undefined) => {
+    const call = async (method: string) => {
+      if (method === 'sendtoaddress') return 'ab'.repeat(32);
+      const code = method === 'getmempoolentry' ? -5 : rpcCode;
+      throw new PlatformError('NODE_REFUSED', { reason: 'of the node', rpcCode: code });
+    };
+    const wallet = new MinerWallet({ call, batch: async () => [] }, NETWORK);
+    return await wallet.pay('somebody', 1n).catch(({ code }: PlatformError) => code);
+  };
+  assert.equal(await outcomeWhere(-5), 'ab'.repeat(32));
+  for (const other of [-18, -32_603, undefined]) assert.equal(await outcomeWhere(other), 'NODE_REFUSED');
 });
 
 /** A litecoind of the main network, which talks to nobody and knows the first block alone. */

@@ -2,23 +2,19 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ROOT } from '../root.ts';
-import type { Tier } from './tiers.ts';
+import { isSlow } from './tiers.ts';
 
-/** Rooms whose files share processes in each tier, one file after the other. A room joins when all its files have passed so. */
-const SHARED: Readonly<Record<Tier, readonly string[]>> = {
-  quick: [
-    'test/fault',
-    'test/federation',
-    'test/foreign',
-    'test/integration',
-    'test/model',
-    'test/property',
-    'test/simulation',
-    'test/unit'
-  ],
-  rest: ['test/foreign', 'test/integration/chain', 'test/integration/db'],
-  all: ['test/foreign', 'test/integration/chain', 'test/integration/db']
-};
+/** Rooms whose files share processes, one file after the other. A room joins when all its files have passed so. */
+const SHARED = [
+  'test/fault',
+  'test/federation',
+  'test/foreign',
+  'test/integration',
+  'test/model',
+  'test/property',
+  'test/simulation',
+  'test/unit'
+];
 /** Directory of the modules that import one file each and have its path below it; before all others in order. */
 export const ALONE = '0-alone';
 /** Most files of one process: many small bundles end at the same time. */
@@ -32,8 +28,8 @@ const RUN_FILES = pathToFileURL(join(ROOT, 'test/support/run-files.ts')).href;
  * @param files test files below the root
  * @returns what node:test is to run instead; it runs them in the order of their names
  */
-export function bundleTier(files: readonly string[], directory: string, tier: Tier): string[] {
-  const isShared = (file: string) => SHARED[tier].some((room) => file.startsWith(`${room}/`));
+export function bundleTier(files: readonly string[], directory: string): string[] {
+  const isShared = (file: string) => !isSlow(file) && SHARED.some((room) => file.startsWith(`${room}/`));
   const alone = files
     .filter((file) => !isShared(file))
     .map((file) => {

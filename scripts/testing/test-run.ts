@@ -5,7 +5,7 @@ import { DATA, makeDataDirectory, startMariaDb } from '../../src/devnet/processe
 import { ROOT } from '../root.ts';
 import { makeWorkplace, removeWorkplace } from './workplace.ts';
 
-/** Test files at once: one more than cores where there are two, since most files wait half of their time. */
+/** Test files at once where nothing else is said: one more than cores where there are two, since most files wait half of their time. */
 const CONCURRENCY = 3;
 /** Cache of V8's bytecode by the modules' content: a process of tests loads some hundreds of modules. */
 const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/tests');
@@ -21,6 +21,8 @@ export type RunTests = (args: readonly string[], options?: RunOptions) => Promis
 interface RunOptions {
   readonly directory?: string;
   readonly quiet?: boolean;
+  /** Test files at once. */
+  readonly concurrency?: number;
   /** Directory for the output of started processes. */
   readonly records?: string;
 }
@@ -61,11 +63,11 @@ async function runNodeTest(
   args: readonly string[],
   place: { readonly port: number; readonly directory: string; readonly prepared: string },
   interrupted: AbortSignal,
-  { directory, quiet = false, records }: RunOptions = {}
+  { directory, quiet = false, concurrency = CONCURRENCY, records }: RunOptions = {}
 ): Promise<{ code: number; output: string }> {
   if (interrupted.aborted) return { code: 130, output: '' };
   // A test that fails may leave a connection open: without the second option its file would not end.
-  const options = ['--test', '--test-force-exit', `--test-concurrency=${CONCURRENCY}`];
+  const options = ['--test', '--test-force-exit', `--test-concurrency=${concurrency}`];
   const runner = spawn(process.execPath, [...options, ...args], {
     stdio: ['ignore', quiet ? 'pipe' : 'inherit', 'inherit'],
     env: {

@@ -172,11 +172,14 @@ export const REST_FILES: ReadonlySet<string> = new Set(
   Object.entries(REST).flatMap(([directory, names]) => names.map((name) => `${directory}/${name}.test.ts`))
 );
 
+/** Whether a file is a long search. */
+export const isSlow = (file: string): boolean => file.endsWith(SLOW);
+
 /** Returns the files of a tier: of `all` with the long searches. @throws {Error} for a long search without its short form */
 export function filesOf(tier: Tier, files: readonly string[]): readonly string[] {
-  for (const file of files.filter((each) => each.endsWith(SLOW)))
+  for (const file of files.filter(isSlow))
     if (!files.includes(file.replace(SLOW, '.test.ts'))) throw new Error(`${file} has no short form beside it`);
   if (tier === 'all') return files;
-  const short = files.filter((file) => !file.endsWith(SLOW));
+  const short = files.filter((file) => !isSlow(file));
   return short.filter((file) => REST_FILES.has(file) === (tier === 'rest'));
 }

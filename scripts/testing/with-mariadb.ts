@@ -16,6 +16,8 @@ const BUNDLE_TIMEOUT = '--test-timeout=1200000';
 const TRIED_AGAIN = 3;
 
 const FILES_REPORTER = fileURLToPath(new URL('files-reporter.ts', import.meta.url));
+/** Test files at once: those of the rest wait for real time more often. */
+const CONCURRENCY: Readonly<Record<Tier, number>> = { quick: 4, rest: 5, all: 5 };
 /** Longest files that a whole run names at its end. */
 const LONGEST = 20;
 
@@ -59,8 +61,11 @@ async function runTier(run: RunTests, workplace: string): Promise<number> {
   console.log(NAMES[tier]);
   const unitCode = tier === 'rest' ? 0 : runUnit(withCoverage);
   // A pattern of names would not match the tests that stand for files.
-  const files = given.length === 0 ? bundleTier(wanted, mkdtempSync(join(workplace, 'bundles-')), tier) : wanted;
-  let { code } = await run([BUNDLE_TIMEOUT, ...showing, ...recording, ...summing, ...given, ...files], { records });
+  const files = given.length === 0 ? bundleTier(wanted, mkdtempSync(join(workplace, 'bundles-'))) : wanted;
+  let { code } = await run([BUNDLE_TIMEOUT, ...showing, ...recording, ...summing, ...given, ...files], {
+    concurrency: CONCURRENCY[tier],
+    records
+  });
   const ran = code > 1 ? [] : (JSON.parse(readFileSync(results, 'utf8')) as FileResult[]);
   const failed = ran.filter(({ isFailed }) => isFailed).map(({ file }) => file);
   if (failed.length > 0 && failed.length <= TRIED_AGAIN && failed.every((file) => file.endsWith('.test.ts'))) {

@@ -48,6 +48,7 @@ const NODE_LOCAL = new Set([
   'market_undo',
   'deciding_actions',
   'trade_rests',
+  'offer_edits',
   'list_counts',
   'open_orders',
   'price_blocks',

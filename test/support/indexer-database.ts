@@ -52,6 +52,7 @@ export async function* dumpTables(
       'open_orders',
       'deciding_actions',
       'trade_rests',
+      'offer_edits',
       'list_counts'
     ]) {
       if (HISTORY.has(name)) continue;

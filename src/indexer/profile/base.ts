@@ -5,10 +5,10 @@ import type { DatabaseBase } from '../../db/base.ts';
 /**
  * Version of the rules and of what a database keeps for them. No release of a lower version opens the database.
  *
- * From 2 on, rows of `deciding_actions` and `list_counts` tell the members and sizes of lists. A release that does not
- * write them would leave them wrong.
+ * From 2 on, rows of `deciding_actions` and `list_counts` tell the members and sizes of lists, from 3 on those of
+ * `offer_edits` the terms of offers. A release that does not write them would leave them wrong.
  */
-const RULES_VERSION = 2;
+const RULES_VERSION = 3;
 
 /** Parts of a profile that the ledger does not depend on, or that the rest of this file reads. */
 const APART: ReadonlySet<string> = new Set([

@@ -3,10 +3,11 @@ import type { Statements } from '../../db/connection.ts';
 import type { ExecutedBlock } from '../block/block.ts';
 import { VALID } from '../rules/action-definition.ts';
 import { DECIDES } from './decisions.ts';
+import { OFFER_EDIT_COLUMNS, offerEditsOf } from './offer-edits.ts';
 import { tupleOf } from './row-encoder.ts';
 import { insert } from './row-writer.ts';
 
-/** Writes which actions of blocks decide facts, what they left of trades, and the numbers of lists. */
+/** Writes which actions of blocks decide facts, what they left of trades and changed of offers, and the numbers of lists. */
 export async function writeDecisions(to: Statements, executed: readonly ExecutedBlock[]): Promise<void> {
   const deciding = executed.flatMap(decidingOf);
   await insert(to, 'deciding_actions', ['kind', 'subject', 'other', 'action_index'], deciding.map(tupleOf));
@@ -14,6 +15,7 @@ export async function writeDecisions(to: Statements, executed: readonly Executed
     rests.map(({ trade, action, giveLeft, getLeft }) => [trade, action, formatAmount(giveLeft), formatAmount(getLeft)])
   );
   await insert(to, 'trade_rests', ['trade', 'action_index', 'give_left', 'get_left'], rests.map(tupleOf));
+  await insert(to, 'offer_edits', OFFER_EDIT_COLUMNS, executed.flatMap(offerEditsOf).map(tupleOf));
   const counts = executed.flatMap(({ listCounts }) =>
     listCounts.map(({ root, action, size, changes }) => [root, action, size, changes])
   );

@@ -3,6 +3,7 @@ import { rows, type Statements } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import { FILL_DECISIONS, FILL_EDITED_ITEMS } from './decisions.ts';
 import { FILE_MAPPINGS } from './file-mappings.ts';
+import { FILL_OFFER_EDITS } from './offer-edits.ts';
 
 /** Change of the rows of a ledger database that an earlier release wrote. */
 interface Migration {
@@ -70,6 +71,11 @@ export const MIGRATIONS: readonly Migration[] = [
     // A member of a list is found by its edits alone.
     name: '2026-11-28-edited-items',
     statements: FILL_EDITED_ITEMS
+  },
+  {
+    // What edits changed of an offer is in one row for each block of them.
+    name: '2026-11-29-offer-edits',
+    statements: FILL_OFFER_EDITS
   }
 ];
 

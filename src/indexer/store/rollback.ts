@@ -77,6 +77,7 @@ const BY_ACTION = [
   'address_preferences',
   'deciding_actions',
   'trade_rests',
+  'offer_edits',
   'list_counts',
   'mints',
   'orders',

@@ -10,6 +10,7 @@ import { createStatement, keyClause } from '../definitions/statement.ts';
 import { DECIDING_ACTIONS, LIST_COUNTS, TRADE_RESTS } from './decisions.ts';
 import { LEDGER_BASE } from './ledger-base.ts';
 import { LOOKUP_TABLES } from './lookups.ts';
+import { OFFER_EDITS } from './offer-edits.ts';
 import { reconcileColumns } from './reconcile.ts';
 
 /** Text columns that are compared byte for byte, so that two spellings are two texts. */
@@ -23,7 +24,7 @@ const EXACT_TEXTS: Readonly<Record<string, Readonly<Record<string, string>>>> = 
 /**
  * Keys that tables in use lack.
  *
- * By them an indexer reads the newest SLEEP of a ticker, the matches of a market, and the valid rows about an offer, a
+ * By them an indexer reads the newest SLEEP of a ticker, the matches of a market, and the valid rows about a
  * token, a signing key or a round of prices, without the refused ones that anybody may add. An explorer reads the newest rows
  * of an address or a ticker without sorting all of them, and the actions of one kind of an address without reading its
  * other actions. Tables whose rows are stored by `action_index` need none: it is the end of each of their keys.
@@ -35,9 +36,7 @@ const KEYS_OF_READERS: Readonly<Record<string, readonly (readonly string[])[]>> 
   credits: [['address_id', 'action_index']],
   debits: [['address_id', 'action_index']],
   delegations: [['status_id', 'signing_pubkey_id']],
-  dispenser_edits: [['dispenser_action_index', 'status_id']],
   escrows: [['address_id', 'action_index']],
-  order_edits: [['order_action_index', 'status_id']],
   prices: [
     ['round_number', 'status_id'],
     ['version', 'status_id', 'round_number']
@@ -46,7 +45,6 @@ const KEYS_OF_READERS: Readonly<Record<string, readonly (readonly string[])[]>> 
     ['status_id', 'signing_pubkey_id'],
     ['status_id', 'source_id']
   ],
-  swap_edits: [['swap_action_index', 'status_id']],
   unstakes: [['status_id', 'signing_pubkey_id']],
   sends: [
     ['destination_id', 'action_index'],
@@ -241,6 +239,7 @@ export async function createIndexerTables(connection: Statements): Promise<void>
   await connection.query(LEDGER_BASE);
   await connection.query(DECIDING_ACTIONS);
   await connection.query(TRADE_RESTS);
+  await connection.query(OFFER_EDITS);
   await connection.query(LIST_COUNTS);
   await reconcileColumns(connection, TABLES);
   for (const table of Object.keys(KEYS_OF_READERS)) await addMissingKeys(connection, table);

@@ -92,7 +92,9 @@ const CASES: readonly { readonly fact: FactKey; readonly texts: readonly Text[] 
     texts: [
       ['B', 'ORDER|0|BTC||0.00001|0|BTC|TOKA|1'],
       ['C', 'ORDER|2|5'],
-      ['A', 'ORDER|2|16']
+      ['A', 'ORDER|2|16'],
+      ['A', 'ORDER|2|5'],
+      ['A', 'ORDER|2|5|||0']
     ]
   },
   { fact: { kind: 'offer', key: '7' }, texts: [['B', 'ORDER|0|BTC|TOKB|1|0|BTC|TOKA|1']] },
@@ -101,6 +103,13 @@ const CASES: readonly { readonly fact: FactKey; readonly texts: readonly Text[] 
     texts: [
       ['C', 'DISPENSER|2|9'],
       ['B', 'DISPENSER|2|17']
+    ]
+  },
+  {
+    fact: { kind: 'offer', key: '17' },
+    texts: [
+      ['B', 'DISPENSER|2|17|||0'],
+      ['B', 'DISPENSER|2|17||9999999999']
     ]
   },
   {

@@ -93,7 +93,7 @@ test('an index of an earlier release is tied once; another name, price or profil
   );
   assert.deepEqual(
     [stored.get('network'), stored.get('version'), stored.get('firstBlock')],
-    [bitcoin.name, '2', `1 ${'1'.padStart(64, 'a')}`]
+    [bitcoin.name, '3', `1 ${'1'.padStart(64, 'a')}`]
   );
   assert.match(String(stored.get('digest')), /^[0-9a-f]{64}$/);
 });
@@ -142,13 +142,13 @@ test('DATABASE_UNUSABLE: blocks of another indexer, of which nothing is changed;
   );
   assert.deepEqual(await sql(foreign, 'SHOW TABLES'), before);
   const later = await indexed(DEFAULT_PROFILE);
-  await sql(later, "UPDATE ledger_base SET value = '3' WHERE name = 'version'");
-  assert.match((await refusal(later, baseOf(DEFAULT_PROFILE)))!, /version is 3 in the database and 2 by/);
+  await sql(later, "UPDATE ledger_base SET value = '4' WHERE name = 'version'");
+  assert.match((await refusal(later, baseOf(DEFAULT_PROFILE)))!, /version is 4 in the database and 3 by/);
   await sql(later, "UPDATE ledger_base SET value = '1' WHERE name = 'version'");
   assert.equal(await refusal(later, baseOf(DEFAULT_PROFILE)), null, 'one of an earlier release is taken over');
   assert.match(
     (await refusal(later, { ...baseOf(DEFAULT_PROFILE), version: 1 }))!,
-    /version is 2 in the database and 1 by/,
+    /version is 3 in the database and 1 by/,
     'and closed to that release'
   );
 });

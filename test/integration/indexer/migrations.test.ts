@@ -79,3 +79,33 @@ test('columns that decide facts are filled in for a ledger of an earlier release
     []
   );
 });
+
+test('edits of offers are filled in for a ledger of an earlier release as blocks would have written them', async () => {
+  const database = await createDatabase('indexer');
+  const store = await IndexerStore.open(database, TEST_RULES, 120);
+  const blocks = [
+    ['ISSUE|0|TOKA|0|0|1||1000', 'ISSUE|0|TOKB|0|0|0||5', 'LIST|0|2||A|B', 'ORDER|0|BTC|TOKA|5|0|BTC|TOKB|5'],
+    ['SWAP|0|BTC|TOKA|5|0|BTC|TOKB|5', 'DISPENSER|0|BTC|TOKA|1||1|BTC||1', 'ORDER|2|4|99999999|3', 'ORDER|2|4||0|3'],
+    ['ORDER|2|4', 'ORDER|2|4|5', 'SWAP|2|5|88888888', 'DISPENSER|2|6|2.5|99999999|3', 'DISPENSER|2|6|1||0|3'],
+    ['DISPENSER|2|6||77777777', 'DISPENSER|2|6', 'DISPENSER|2|6|9999', 'ORDER|2|4|||0', 'DISPENSER|2|6|0']
+  ].map((texts, at) => {
+    const hash = (place: number) => `${at}a${place}`.padStart(64, '0');
+    const transactions = texts.map((data, place) => ({ hash: hash(place + 1), source: 'A', fee: null, data }));
+    return { height: at + 1, time: 600 * at, hash: hash(0), transactions };
+  });
+  await store.addBlocks(blocks);
+  store.close();
+  const read = async () =>
+    (await sql(database, 'SELECT * FROM offer_edits ORDER BY 1, 2')).map((row) => Object.values(row).join(' '));
+  const written = await read();
+  assert.deepEqual(written, [
+    '4 8 99999999 0 3 0 0.000000000000000000 ',
+    '4 17   0 0 0.000000000000000000 ',
+    '5 11 88888888   0 0.000000000000000000 ',
+    '6 13 99999999 0 3 2 3.500000000000000000 13',
+    '6 14 77777777   0 0.000000000000000000 '
+  ]);
+  await sql(database, `DELETE FROM schema_migrations WHERE name = '2026-11-29-offer-edits'`);
+  (await IndexerStore.open(database, TEST_RULES, 120)).close();
+  assert.deepEqual(await read(), written);
+});

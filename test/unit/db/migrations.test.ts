@@ -13,7 +13,8 @@ const RELEASED = {
     '2026-11-26-mappings-of-lists ee99054433d4',
     '2026-11-27-address-preferences 0542f1d5d31f',
     '2026-11-27-deciding-actions c5389d191bd3',
-    '2026-11-28-edited-items 20da93a25fb1'
+    '2026-11-28-edited-items 20da93a25fb1',
+    '2026-11-29-offer-edits e90cb72a0932'
   ],
   decoder: [
     '2026-11-23-tables 5a74831c96c4',

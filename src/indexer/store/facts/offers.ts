@@ -169,7 +169,7 @@ async function readTrades(connection: Statements, kind: Trade['kind'], indexes: 
     [indexes]
   );
   if (found.length === 0) return [];
-  const edits = await readEdits(connection, kind, indexes);
+  const edits = await readEdits(connection, indexes);
   const rests = await readRests(connection, indexes);
   return found.map((row) => {
     const index = Number(row['action_index']);
@@ -215,18 +215,15 @@ async function readRests(connection: Statements, trades: readonly number[]): Pro
   return new Map(found.map((row) => [Number(row['trade']), row]));
 }
 
-async function readEdits(
-  connection: Statements,
-  kind: string,
-  indexes: readonly number[]
-): Promise<Map<number, Row[]>> {
+/** Reads what blocks changed of offers, the oldest first. */
+async function readEdits(connection: Statements, indexes: readonly number[]): Promise<Map<number, Row[]>> {
   const found = await rows<Row>(
     connection,
-    `SELECT e.*, x.block_index FROM ${kind}_edits e JOIN actions x ON x.action_index = e.action_index
-     WHERE e.${kind}_action_index IN (?) AND e.status_id = ${VALID_STATUS} ORDER BY e.action_index`,
+    `SELECT e.*, x.block_index FROM offer_edits e STRAIGHT_JOIN actions x ON x.action_index = e.action_index
+     WHERE e.offer IN (?) ORDER BY e.offer, e.action_index`,
     [indexes]
   );
-  return Map.groupBy(found, (edit) => Number(edit[`${kind}_action_index`]));
+  return Map.groupBy(found, ({ offer }) => Number(offer));
 }
 
 async function readDispensers(connection: Statements, indexes: readonly number[]): Promise<Dispenser[]> {
@@ -238,7 +235,7 @@ async function readDispensers(connection: Statements, indexes: readonly number[]
     [indexes]
   );
   if (found.length === 0) return [];
-  const edits = await readEdits(connection, 'dispenser', indexes);
+  const edits = await readEdits(connection, indexes);
   const served = await rows<Row>(
     connection,
     `SELECT * FROM dispenses WHERE dispenser_action_index IN (?) AND status_id = ${VALID_STATUS} ORDER BY action_index`,
@@ -248,8 +245,7 @@ async function readDispensers(connection: Statements, indexes: readonly number[]
     connection,
     `SELECT d.dispenser_action_index AS offer, COUNT(*) AS refusals FROM dispenses d
      WHERE d.dispenser_action_index IN (?) AND d.status_id <> ${VALID_STATUS} AND d.action_index > COALESCE(
-       (SELECT MAX(e.action_index) FROM dispenser_edits e WHERE e.dispenser_action_index = d.dispenser_action_index
-        AND e.status_id = ${VALID_STATUS} AND e.give_escrow > 0), 0) GROUP BY d.dispenser_action_index`,
+       (SELECT MAX(e.refilled_at) FROM offer_edits e WHERE e.offer = d.dispenser_action_index), 0) GROUP BY d.dispenser_action_index`,
     [indexes]
   );
   const cancels = await rows<Row>(
@@ -287,10 +283,10 @@ interface DispenserRows {
 
 function dispenserOf(row: Row, { edits, served, refusals, cancel }: DispenserRows, times: MedianTimes): Dispenser {
   const give = sideOf(row, 'give');
-  const refills = edits.filter((edit) => amountOf(edit['give_escrow']) > 0n);
-  const lastRefill = Number(refills.at(-1)?.['action_index'] ?? 0);
+  const refills = edits.filter((edit) => Number(edit['refills']) > 0);
+  const lastRefill = Number(refills.at(-1)?.['refilled_at'] ?? 0);
   const held = give.isOwnership ? ONE : amountOf(row['give_escrow']);
-  const added = refills.reduce((sum, edit) => sum + amountOf(edit['give_escrow']), 0n);
+  const added = refills.reduce((sum, edit) => sum + amountOf(edit['refilled']), 0n);
   const sold = served.reduce((sum, dispense) => sum + (give.isOwnership ? ONE : amountOf(dispense['give_amount'])), 0n);
   const source = String(row['source']);
   const status = String(row['status']);
@@ -306,7 +302,7 @@ function dispenserOf(row: Row, { edits, served, refusals, cancel }: DispenserRow
     fiat: fiat === null ? null : { code: fiat, amount: amountOf(row['fiat_amount']) },
     getAddress: String(row['get_address']),
     left: held + added - sold,
-    refills: refills.length,
+    refills: refills.reduce((sum, edit) => sum + Number(edit['refills']), 0),
     dispenses: served.filter((dispense) => Number(dispense['action_index']) > lastRefill).length,
     refusals,
     expiration: edits.reduce((last, edit) => numberOf(edit['expiration']) ?? last, readWhole(row['expiration'])),

@@ -13,6 +13,8 @@ import { refusedStatement } from '../store/refused-rows.ts';
 
 /** Transactions of a group of blocks, unless one block has more. */
 const MAX_TRANSACTIONS = 2_000;
+/** Bytes of the texts of a group of blocks, unless one block has more. A taproot script may hold 390,000. */
+const MAX_BYTES = 2 ** 25;
 
 type BlockRow = {
   readonly height: number;
@@ -151,7 +153,7 @@ export class DecoderSource {
   /**
    * Reads blocks from a height on, in one snapshot, with the hash of the block below the first.
    *
-   * @param limit most blocks; there are fewer when they have many transactions
+   * @param limit most blocks; there are fewer when they have many transactions, or long texts
    */
   async readBlocks(from: number, limit: number): Promise<BlockGroup | null> {
     return await this.#guarded(() => inSnapshot(this.#connection, () => this.#readGroup(from, limit)));
@@ -215,20 +217,22 @@ export class DecoderSource {
   }
 
   /**
-   * Returns the first block, and those after it while there are not too many transactions and each follows the one
-   * below.
+   * Returns the first block, and those after it while there are not too many transactions or too long texts, and each
+   * follows the one below.
    */
   async #boundGroup(found: readonly BlockRow[]): Promise<readonly BlockRow[]> {
-    const counts = await this.#query<{ height: number; count: number }>(
-      `SELECT block_index AS height, COUNT(*) AS count FROM transactions WHERE block_index BETWEEN ? AND ?
+    const sizes = await this.#query<{ height: number; count: number; bytes: number | null }>(
+      `SELECT block_index AS height, COUNT(*) AS count, SUM(LENGTH(data)) AS bytes FROM transactions WHERE block_index BETWEEN ? AND ?
        GROUP BY block_index`,
       [found[0]!.height, found.at(-1)!.height]
     );
-    const countOf = new Map(counts.map(({ height, count }) => [height, Number(count)]));
-    let sum = 0;
+    const sizeOf = new Map(sizes.map(({ height, ...size }) => [height, size]));
+    let [count, bytes] = [0, 0];
     const end = found.findIndex(({ height, previous }, place) => {
-      sum += countOf.get(height) ?? 0;
-      return place > 0 && (sum > MAX_TRANSACTIONS || previous !== found[place - 1]!.hash);
+      count += Number(sizeOf.get(height)?.count ?? 0);
+      bytes += Number(sizeOf.get(height)?.bytes ?? 0);
+      const isFull = count > MAX_TRANSACTIONS || bytes > MAX_BYTES;
+      return place > 0 && (isFull || previous !== found[place - 1]!.hash);
     });
     return end === -1 ? found : found.slice(0, end);
   }

@@ -64,6 +64,37 @@ test('an indexer reads the outputs of an action, and those of a payment alone, w
   }
 });
 
+test('a group of blocks ends where its texts become too long, whatever number of transactions it has', async () => {
+  const database = await createDatabase('decoder');
+  const network = findNetwork('litecoin-regtest')!;
+  const store = await openDecoderStore(database);
+  const data = `BROADCAST|0|${'x'.repeat(2 ** 23)}`;
+  const rest = { source: 'A', rawData: null, pubkey: null, outputs: [], dispensers: { opened: [], extendedTo: null } };
+  const hashOf = (height: number) => (height === 0 ? network.genesisHash : String(height).padStart(64, 'b'));
+  for (let height = 0; height < 8; height++)
+    await store.writeBlocks([
+      {
+        height,
+        time: 1_700_000_000 + height,
+        hash: hashOf(height),
+        previousHash: height === 0 ? '' : hashOf(height - 1),
+        findings: [],
+        transactions: [{ ...rest, hash: String(height).padStart(64, 'a'), data: height === 4 ? 'BROADCAST|0|x' : data }]
+      }
+    ]);
+  await store.database.close();
+  const source = await DecoderSource.open(database, network, 10);
+  atEnd(async () => source.close());
+  const heights = async (from: number) => (await source.readBlocks(from, 200))!.blocks.map(({ height }) => height);
+  assert.deepEqual(
+    [await heights(0), await heights(3)],
+    [
+      [0, 1, 2],
+      [3, 4, 5, 6]
+    ]
+  );
+});
+
 test('DATABASE_UNUSABLE: a decoder database without block 0 whose addresses are of another chain', async () => {
   const database = await createDatabase('decoder');
   const [bitcoin, litecoin] = [findNetwork('bitcoin-mainnet')!, findNetwork('litecoin-mainnet')!];

@@ -95,7 +95,7 @@ Shares of an amount are cut down to the places of its token. Text that is longer
 | paid in the coin | If an output goes to FEE_DESTINATION, the first such output pays. The commands of a BATCH use it up one after the other |
 | paid in the gas token | Otherwise the source pays in the gas token, and DONATE1 gets it. It is destroyed if FEE_PREFERENCE of the source is 1, or if the profile has no DONATE1 |
 | ISSUE | Pays for a new ticker alone, and not for the gas token |
-| offer | Pays when it is made |
+| offer | Pays when it is made. From PAID_EDITS on, an edit pays for the days beyond 90 from now that the offer did not have |
 | LIST | Pays nothing |
 | CALLBACK, SWEEP | Pay for each holder; for each balance, ownership and open offer that is moved |
 | price in the coin | The fee by the prices of \`<gas token>/USD\` and \`<coin>/USD\`, rounded half up to 18 places and then to 8. They are those of the valid round of PRICE with the highest number, if its TIMESTAMP is at most 1,800 s old. 95 hundredths of it suffice |
@@ -129,6 +129,7 @@ Other indexers do not have these rules. Each has a height in the profile (\`acti
 | LOCKED_CAPS | An ISSUE is refused if its DECIMALS would round a locked cap | 1.5 units in whole ones would be 2, above what was promised for ever |
 | KEPT_TERMS | The terms of a CALLBACK stay as they are while anybody but the owner has units, those in the escrow of an offer too: while the supply is more than the owner's balance | Below it, units in offers count as nobody's. An owner whose holders all offer theirs could change the price to 0 and take everything for nothing |
 | UNPAID_ENDS | An order that does not pay for a match within its time ends. Its seller has his units back | A bid needs no escrow: one of 40 bytes that nobody means to pay would take every offer of its pair from the market, for ever |
+| PAID_EDITS | An edit of an offer pays for the days beyond 90 by which it stays open longer | An offer of many years would cost what one of 90 days does, and an edit of 20 bytes |
 | LIMITS | One action or block costs others a bounded amount: see below | A few hundred bytes make millions of rows |
 
 ### What LIMITS bounds

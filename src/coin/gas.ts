@@ -10,6 +10,8 @@ export interface GasSubject {
   readonly items?: number | undefined;
   /** Offers: days that it stays open. */
   readonly days?: number | undefined;
+  /** Edits of offers: days that it would have stayed open. */
+  readonly formerDays?: number | undefined;
   /** Offers: whether it gives ownership of a token. */
   readonly ownership?: boolean | undefined;
   /** LIST: whether it edits a list. Lists of one chain cost nothing. */
@@ -25,8 +27,11 @@ type Cost = (gas: Schedule, subject: GasSubject) => number;
 const FREE_DAYS = 90;
 
 const each: Cost = (gas, { recipients = 1 }) => recipients * gas.recipient;
+const paidDays = (days: number) => Math.max(0, days - FREE_DAYS);
 const offer: Cost = (gas, { days = 0, ownership = false }) =>
-  Math.max(0, days - FREE_DAYS) * gas.offerDay + (ownership ? gas.offerOwnership : 0);
+  paidDays(days) * gas.offerDay + (ownership ? gas.offerOwnership : 0);
+const offerEdit: Cost = (gas, { days = 0, formerDays = 0 }) =>
+  Math.max(0, paidDays(days) - paidDays(formerDays)) * gas.offerDay;
 
 const COSTS: Readonly<Record<string, Cost>> = {
   ISSUE: (gas, { subtoken = false }) => (subtoken ? gas.issueSubtoken : gas.issue),
@@ -36,6 +41,9 @@ const COSTS: Readonly<Record<string, Cost>> = {
   ORDER: offer,
   SWAP: offer,
   DISPENSER: offer,
+  ORDER_EDIT: offerEdit,
+  SWAP_EDIT: offerEdit,
+  DISPENSER_EDIT: offerEdit,
   SWEEP: (gas, { items = 1 }) => gas.sweep + items * gas.item,
   LIST: (gas, { shared = false, edit = false, items = 0 }) =>
     shared ? (edit ? gas.listEdit + items * gas.listItem : gas.listShare) : 0

@@ -338,6 +338,15 @@ export abstract class Books {
     return Math.max(0, days - 90) * gas['offerDay']! + (isOwnership ? gas['offerOwnership']! : 0);
   }
 
+  /** Gas of an edit: for days beyond ninety that the offer did not have. */
+  protected editGas(get: (name: string) => string, before: number): number {
+    if (get('EXPIRATION') === '') return 0;
+    const [then, now] = [before, readWhole(get('EXPIRATION'))!].map((end) =>
+      Math.max(0, Math.round((end - this.time) / DAY) - 90)
+    ) as [number, number];
+    return Math.max(0, now - then) * this.rules.fees.gas['offerDay']!;
+  }
+
   protected expirationOf(get: (name: string) => string): number {
     return get('EXPIRATION') === '' ? this.time + 90 * DAY : readWhole(get('EXPIRATION'))!;
   }

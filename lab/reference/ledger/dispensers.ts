@@ -122,7 +122,12 @@ export abstract class Dispensers extends Offers {
       () => !isCancel && escrow! > 0n && !this.isExact(one!.give) && 'GIVE_AMOUNT (format)',
       () => escrow! > 0n && one!.refills >= 5 && 'MAX_REFILLS (dispenser refill limit reached)',
       ...this.termTests(get),
-      () => this.balance(one!.give.token, doing.source) < escrow! && 'insufficient funds (GIVE_ESCROW)'
+      () => this.balance(one!.give.token, doing.source) < escrow! && 'insufficient funds (GIVE_ESCROW)',
+      this.pays(
+        doing,
+        () => this.editGas(get, one!.expiration),
+        () => this.inGas(one!.give.token, escrow!)
+      )
     ]);
     if (refusal === null && isCancel) this.cancelDispenser(doing, one!, doing.source);
     else if (refusal === null) {

@@ -143,7 +143,8 @@ export abstract class Offers extends Books {
       () => !trade && `${field} (unknown)`,
       () => trade!.source !== doing.source && 'SOURCE (not owner)',
       () => trade!.status !== 'open' && `${field} (${kind.toLowerCase()} not open)`,
-      ...this.termTests(get)
+      ...this.termTests(get),
+      this.pays(doing, () => this.editGas(get, trade!.expiration))
     ]);
     if (refusal === null && isCancel) this.endTrade(doing, trade!, 'cancelled', trade!.source);
     else if (refusal === null) {

@@ -40,6 +40,19 @@ export function termOf(expiration: number, { action: { block } }: Step): { reado
   return { days: Math.round((expiration - block.time) / DAY_S) };
 }
 
+/**
+ * Returns the days that an edit leaves an offer open for, and those that it had before. An edit that names no
+ * EXPIRATION has none, and so has every edit below the height of PAID_EDITS.
+ */
+export function extensionOf(
+  { expiration: before }: { readonly expiration: number },
+  { expiration }: Pick<OfferFields, 'expiration'>,
+  step: Step
+): { readonly days?: number; readonly formerDays?: number } {
+  if (expiration === null || !step.rules.isActive('PAID_EDITS', step.action.block.height)) return {};
+  return { ...termOf(expiration, step), formerDays: termOf(before, step).days };
+}
+
 /** Returns the root of a list of addresses; null for none. The text `0` removes a list. */
 export function listRoot(text: string, { ledger }: Step): number | null {
   const index = readIndex(text);

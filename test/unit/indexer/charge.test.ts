@@ -113,6 +113,31 @@ test('fan-outs pay for each receiver, offers for each day beyond ninety, an owne
   assert.deepEqual(costOf('SWEEP|0|B|1|0'), [5_200]);
 });
 
+test('an edit of an offer pays for the days beyond ninety that the offer did not have before', () => {
+  const ledger = ledgerWith('1');
+  ledger.time = 1_000_000;
+  const ends = (days: number) => ledger.time + days * DAY_S;
+  const gasOf = (data: string) => rowsOf(run(ledger, data), 'fees').map((row) => row['gas_cost']);
+  for (const [open, edit] of [
+    ['ORDER|0|BTC|TOKA|1|0|BTC||1', (index: number, days: number) => `ORDER|2|${index}|${ends(days)}`],
+    ['SWAP|0|BTC|TOKA|1|0|BTC|GAS|9', (index: number, days: number) => `SWAP|2|${index}|${ends(days)}`],
+    ['DISPENSER|0|BTC|TOKA|1||1|BTC||1', (index: number, days: number) => `DISPENSER|2|${index}||${ends(days)}`]
+  ] as const) {
+    assert.deepEqual(gasOf(open), [], 'ninety days are free');
+    const index = ledger.view.get('counter', 'action');
+    const costs = [80, 100, 95, 100, 110].map((days) => gasOf(edit(index, days)));
+    assert.deepEqual(costs, [[], [10 * 550], [], [5 * 550], [10 * 550]], open);
+    assert.deepEqual(gasOf(`${open.split('|')[0]}|2|${index}|`), [], 'an edit that names no EXPIRATION');
+  }
+  const index = ledger.view.get('counter', 'action');
+  run(ledger, 'ORDER|0|BTC|TOKA|1|0|BTC||2');
+  const order = index + 1;
+  const dear = run(ledger, `ORDER|2|${order}|999999999999999`);
+  assert.deepEqual(statusOf(dear, 'order_edits'), ['invalid: insufficient funds (FEE)']);
+  const kept = ledger.view.get('offer', String(order));
+  assert.equal(kept?.expiration, ends(90), 'and the order keeps its end');
+});
+
 test('GAS (insufficient): a BATCH of commands that all cost more than the source has', () => {
   const ledger = ledgerWith('0.4');
   const batch = (text: string) => statusOf(run(ledger, `BATCH|0|${text}`), 'batches');

@@ -11,6 +11,7 @@ import {
   editedColumns,
   editedLists,
   expirationFormat,
+  extensionOf,
   listRoot,
   type OfferFields,
   readOfferFields,
@@ -292,6 +293,11 @@ const edit = defineAction<Change>({
       ({ dispenser, escrow }, { action, ledger }) => ledger.balance(dispenser!.give.tick!, action.source) < escrow!
     ]
   ],
+  charges: (change, step) => {
+    const { dispenser, escrow } = change;
+    const token = step.ledger.token(dispenser!.give.tick!)!;
+    return { ...extensionOf(dispenser!, change, step), ...spent(token, escrow!, step) };
+  },
   row: (change, step) => ({
     dispenser_action_index: change.named ?? 0,
     give_escrow: amountColumn(change.escrow, change.escrowText),

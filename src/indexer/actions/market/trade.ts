@@ -6,6 +6,7 @@ import {
   editedColumns,
   editedLists,
   expirationFormat,
+  extensionOf,
   listRoot,
   type OfferFields,
   readOfferFields,
@@ -140,7 +141,7 @@ interface Change extends OfferFields {
 function defineChange(
   kind: Kind,
   verb: 'cancel' | 'edit',
-  definition: Pick<Parameters<typeof defineAction<Change>>[0], 'formats' | 'row'> & {
+  definition: Pick<Parameters<typeof defineAction<Change>>[0], 'formats' | 'row' | 'charges'> & {
     readonly checks?: readonly Check<Change>[];
     readonly apply: (trade: Trade, change: Change, step: Step) => void;
   }
@@ -167,6 +168,7 @@ function defineChange(
       ],
       ...TERM_CHECKS
     ],
+    ...(definition.charges ? { charges: definition.charges } : {}),
     row: (change, step, isValid) => ({
       [`${kind}_action_index`]: change.named ?? 0,
       memo_id: orNull(change.memo),
@@ -187,6 +189,7 @@ function defineTrade(kind: Kind): Handler {
   const edit = defineChange(kind, 'edit', {
     formats: { 2: `${field}|EXPIRATION|ALLOW_LIST|BLOCK_LIST|MEMO` },
     row: editedColumns,
+    charges: (change, step) => extensionOf(change.trade!, change, step),
     apply: (trade, change, step) => {
       const edited = {
         ...trade,

@@ -1,10 +1,9 @@
 import { proposalMachine } from '../../../machines/hub/proposal.ts';
-import { parseAmount } from '../../consensus/amount.ts';
-import { findChangeFault } from '../../consensus/parameter-change.ts';
 import { type Connection, rows, type SqlRow } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import { selectBitcoinHeight } from './chain-tips.ts';
 import { stateAfter } from './decide.ts';
+import { findProposalFault } from './proposal-rules.ts';
 
 export const PROPOSAL_STATES = ['voting', 'passed', 'failed', 'expired'] as const;
 
@@ -62,7 +61,6 @@ interface NewProposal {
 /** Without consensus the hub alone is the electorate. */
 export const THIS_HUB = 'standalone';
 const ELECTORATE = [THIS_HUB];
-const COOLDOWN_MS = 14 * 24 * 3_600_000;
 const BITCOIN_BLOCK_MS = 600_000;
 /** Most proposals: of those that are past, fewer are kept. */
 const MOST_PROPOSALS = 20_000;
@@ -131,7 +129,18 @@ export async function insertProposal(connection: Connection, proposal: NewPropos
   const { parameter, proposed_value, rationale, at, votingPeriodMs } = proposal;
   const earlier = await settleEarlier(connection, parameter, at);
   const inForce = earlier.find(({ status }) => status === 'passed')?.proposed_value ?? proposal.setting ?? undefined;
-  checkNew(proposal, earlier, inForce);
+  const { current_value: currentValue } = proposal;
+  const fault = findProposalFault(
+    { parameter, currentValue, proposedValue: proposed_value, at },
+    earlier.map(({ proposal_id: id, status, voting_end: votingEnd, decided_at: decidedAt }) => ({
+      id,
+      status,
+      votingEnd,
+      decidedAt
+    })),
+    inForce
+  );
+  if (fault !== null) throw new PlatformError('PROPOSAL_REFUSED', { reason: fault });
   const [counted] = await rows<{ n: number }>(connection, 'SELECT COUNT(*) AS n FROM governance_proposals');
   if (Number(counted?.n ?? 0) >= MOST_PROPOSALS)
     throw new PlatformError('PROPOSAL_REFUSED', {
@@ -199,35 +208,9 @@ async function settle(connection: Connection, proposal: Proposal, at: number): P
 /** A stored proposal with the state that its votes and a time lead to. */
 function asOf(proposal: Proposal, at: number): Proposal {
   if (proposal.status !== 'voting') return proposal;
-  const { approvals, rejections, voting_end } = proposal;
-  const input = { electorate: ELECTORATE.length, approvals, rejections };
+  const { approvals, rejections, voting_end, validator_snapshot } = proposal;
+  const { length: electorate } = JSON.parse(validator_snapshot) as readonly string[];
+  const input = { electorate, approvals, rejections };
   const status = stateAfter(proposalMachine, input, at >= voting_end ? [{ type: 'voting.ended' }] : []);
   return { ...proposal, status: status as Proposal['status'] };
-}
-
-function checkNew(
-  { parameter, current_value, proposed_value, at }: NewProposal,
-  earlier: readonly Proposal[],
-  inForce: string | undefined
-): void {
-  const refuse = (reason: string) => {
-    throw new PlatformError('PROPOSAL_REFUSED', { reason });
-  };
-  const dateOf = (ms: number) => new Date(ms).toISOString();
-  const open = earlier.find(({ status }) => status === 'voting');
-  if (open) refuse(`${parameter} has an open proposal ${open.proposal_id}, until ${dateOf(open.voting_end)}`);
-  const rejected = earlier.find(({ status }) => status === 'failed')?.decided_at;
-  if (rejected && at < rejected + COOLDOWN_MS)
-    refuse(`${parameter} was rejected; it can be proposed again from ${dateOf(rejected + COOLDOWN_MS)}`);
-  if (inForce !== undefined && current_value !== null && !isSame(current_value, inForce))
-    refuse(`current_value of ${parameter} is ${inForce}, not ${current_value}`);
-  const from = inForce ?? current_value;
-  const fault = from === null ? null : findChangeFault(parameter, from, proposed_value);
-  if (fault) refuse(fault);
-}
-
-/** Whether two texts are one value: 1.50 is 1.5. */
-function isSame(a: string, b: string): boolean {
-  const [first, second] = [parseAmount(a), parseAmount(b)];
-  return a === b || (first !== null && first === second);
 }

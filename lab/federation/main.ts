@@ -1,13 +1,14 @@
 import { readNumber } from '../../src/cli/options.ts';
 import { readArguments } from '../../test/support/arguments.ts';
 import { BEHAVIOURS } from './liars.ts';
+import { MATTER_BEHAVIOURS, MattersSimulation } from './matters.ts';
 import { Simulation } from './simulation.ts';
 
 /*
  * npm run simulate:federation -- --seed S --seeds N --steps K
  *
- * Plays N runs of K steps, of 4 and 7 hubs in turn, each with one lying hub whose behaviour changes from run to run. A run that breaks
- * a promise ends the command, and its seed plays it again.
+ * Plays N runs of K steps, of 4 and 7 hubs in turn, each with one lying hub whose behaviour changes from run to run, and as many of what
+ * hubs attest and vote on, with a hundredth of the steps. A run that breaks a promise ends the command, and its seed plays it again.
  */
 const options = readArguments(
   'npm run simulate:federation -- [--seed 1] [--seeds 50] [--steps 20000]',
@@ -22,13 +23,19 @@ const options = readArguments(
     steps: readNumber('--steps', steps, 1, 1_000_000_000)
   })
 );
-const totals = { operations: 0, batches: 0, crashes: 0, partitions: 0 };
+const totals = { operations: 0, batches: 0, crashes: 0, partitions: 0, attested: 0, confirmed: 0, passed: 0 };
+/** Steps of a log for one of a question or vote, each of which is several operations. */
+const STEPS_OF_MATTER = 100;
 for (let seed = options.seed; seed < options.seed + options.seeds; seed++) {
   const behaviour = BEHAVIOURS[seed % BEHAVIOURS.length]!;
   const hubs = seed % 3 === 0 ? 7 : 4;
   try {
     const result = new Simulation({ seed, hubs, behaviour, steps: options.steps, isBusy: seed % 2 === 0 }).run();
     for (const name of ['operations', 'batches', 'crashes', 'partitions'] as const) totals[name] += result[name];
+    const steps = Math.ceil(options.steps / STEPS_OF_MATTER);
+    const saying = MATTER_BEHAVIOURS[seed % MATTER_BEHAVIOURS.length]!;
+    const said = new MattersSimulation({ seed, hubs, behaviour: saying, steps }).run();
+    for (const name of ['attested', 'confirmed', 'passed'] as const) totals[name] += said[name];
   } catch (caught) {
     console.error(`seed ${seed}, ${hubs} hubs, one ${behaviour}: ${(caught as Error).stack}`);
     process.exit(1);

@@ -73,6 +73,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'src/hub/config-edits.ts',
     'src/hub/federation/journal/',
     'src/hub/federation/rounds/',
+    'src/hub/federation/matters/',
     'type src/hub/federation/node/',
     'src/service/',
     'type src/log.ts',
@@ -106,6 +107,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'src/hub/federation/transfer/',
     'src/hub/federation/consensus/',
     'src/hub/federation/rounds/',
+    'src/hub/federation/matters/',
     'machines/hub/',
     'type src/consensus/',
     'src/errors.ts'
@@ -115,8 +117,11 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'src/hub/federation/transfer/',
     'src/hub/federation/consensus/',
     'src/hub/federation/rounds/',
+    'src/hub/federation/matters/',
     'src/hub/config-edits.ts',
     'src/hub/store/',
+    'src/coin/',
+    'src/consensus/',
     'src/db/',
     'src/errors.ts'
   ],
@@ -126,6 +131,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'xstate',
     'src/hub/federation/consensus/',
     'type src/hub/federation/rounds/',
+    'type src/hub/federation/matters/',
     'machines/hub/',
     'src/consensus/'
   ],
@@ -133,6 +139,8 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/hub/federation/consensus/': [],
   // Rounds of prices: functions of what hubs signed.
   'src/hub/federation/rounds/': ['src/hub/oracle/', 'src/coin/', 'src/consensus/', 'type machines/hub/'],
+  // Attestations, swaps, reorgs and proposals: functions of what the log has.
+  'src/hub/federation/matters/': ['src/hub/store/', 'machines/hub/', 'src/coin/', 'src/consensus/'],
   'src/hub/config-edits.ts': ['node:', 'type src/hub/store/', 'src/config/', 'src/errors.ts'],
   'src/hub/store/': [
     'node:',

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SigningKey } from '../../src/consensus/auth-signature.ts';
-import { KEYS, type MeshHub, startHub, until } from './mesh-hub.ts';
+import { isGenuine } from '../../src/hub/federation/gossip/envelope.ts';
+import { MESH_LIMITS } from '../../src/hub/federation/gossip/options.ts';
+import { Intruder, KEYS, type MeshHub, startHub, until } from './mesh-hub.ts';
 
 const started: MeshHub[] = [];
 const start = async (...given: Parameters<typeof startHub>): Promise<MeshHub> => {
@@ -67,4 +69,23 @@ test('hubs of two sets do not talk', async () => {
   await until('it is said', () => one.faults.length > 0);
   assert.equal(one.faults[0]!.fault, 'another set');
   assert.deepEqual([one.mesh.peers, other.mesh.peers], [[], []]);
+});
+
+test('a HEARTBEAT goes out every 15 seconds, signed, with how far the hub is', async () => {
+  assert.equal(MESH_LIMITS.heartbeatMs, 15_000);
+  const heartbeatMs = 300;
+  const hub = await start(A, { limits: { heartbeatMs }, standing: () => ({ view: 2, seq: 7 }) });
+  const peer = await Intruder.dial(hub.mesh.addr);
+  await peer.join(B);
+  await until('they are peers', () => hub.mesh.peers.length === 1);
+  const first = peer.received.length;
+  // A hub that says nothing itself is cut off after three.
+  await until('two have come', () => peer.received.length >= first + 2);
+  peer.socket.terminate();
+  const beats = peer.received.slice(first);
+  for (const [at, beat] of beats.entries()) {
+    assert.deepEqual([beat.type, beat.sender, isGenuine(beat)], ['HEARTBEAT', A.pubkey, true]);
+    assert.deepEqual([beat.data['view'], beat.data['seq']], [2, 7]);
+    if (at > 0) assert.ok(beat.timestamp >= beats[at - 1]!.timestamp + heartbeatMs / 2, 'they are not sent at once');
+  }
 });

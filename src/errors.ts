@@ -242,7 +242,7 @@ export const ERRORS = {
   /** A method whose writes a set of hubs does not order: they would differ from hub to hub. */
   WRITE_NOT_ORDERED: {
     status: 501,
-    hint: 'a set of hubs orders updateconfig alone; a hub in standalone mode has the others'
+    hint: 'members of a set of hubs change by a new HUB_FEDERATION; a hub in standalone mode keeps a list of its own'
   },
   /** The place of the log, or the write, that a reader waits for has not come. */
   SEQUENCE_NOT_REACHED: { status: 503, hint: 'ask again, or ask another hub' },

@@ -4,7 +4,8 @@ import { connect } from '../../src/db/connection.ts';
 import { PlatformError } from '../../src/errors.ts';
 import { Mesh } from '../../src/hub/federation/gossip/mesh.ts';
 import { MESH_LIMITS } from '../../src/hub/federation/gossip/options.ts';
-import { roundRulesOf, rulesOf, setIdOf } from '../../src/hub/federation/gossip/signatures.ts';
+import { matterRulesOf, roundRulesOf, rulesOf, setIdOf } from '../../src/hub/federation/gossip/signatures.ts';
+import { readOpenMatters } from '../../src/hub/federation/journal/matter-state.ts';
 import { type Brought, openLog } from '../../src/hub/federation/journal/opening.ts';
 import { RoundJournal } from '../../src/hub/federation/journal/round-journal.ts';
 import { isWellFormed, setState } from '../../src/hub/federation/journal/set-state.ts';
@@ -51,6 +52,10 @@ const host = hostActor<ValidatorAsks, Record<never, never>, ValidatorNotices>({
       running?.hub.rounds?.find(at, prices);
       return running !== null;
     },
+    answer: async (answer) => {
+      running?.hub.witness.answer(answer);
+      return running !== null;
+    },
     check: async ({ checks, height }) => {
       running?.hub.capabilities.check(checks, height);
       return running !== null;
@@ -77,7 +82,7 @@ async function open(): Promise<Running> {
   const { journal, brought, aside } = await openLog(connection, {
     set,
     rejoin,
-    machine: setState(roundRules),
+    machine: setState({ rounds: roundRules, matters: matterRulesOf(settings.set) }),
     now: Date.now()
   });
   if (aside !== null)
@@ -111,6 +116,7 @@ async function open(): Promise<Running> {
     journal,
     roundJournal: new RoundJournal(connection),
     roundRules,
+    readOpenMatters: () => readOpenMatters(connection),
     disabled: settings.disabled,
     gossip: mesh,
     now: Date.now,
@@ -127,7 +133,7 @@ async function open(): Promise<Running> {
       host.fail(reason);
     }
   });
-  let told = '';
+  let [told, asked] = ['', '[]'];
   const tellState = () => {
     const round = hub.rounds?.last ?? null;
     const { tests } = hub.capabilities;
@@ -135,6 +141,10 @@ async function open(): Promise<Running> {
     const text = JSON.stringify(state);
     if (text !== told) host.tell('validator', state);
     told = text;
+    const { questions } = hub.witness;
+    const questionsText = JSON.stringify(questions);
+    if (questionsText !== asked) host.tell('questions', questions);
+    asked = questionsText;
   };
   await mesh.start();
   await hub.start();

@@ -6,6 +6,7 @@ import type { Logger } from '../log.ts';
 import { callMethod, reasonOf } from '../service/rpc/call-method.ts';
 import { Turns } from '../service/turns/turns.ts';
 import { SparseLines } from '../sparse-lines.ts';
+import type { ActionPlace } from './federation/matters/records.ts';
 import { pickSettings } from './settings.ts';
 import { buildTree } from './store/config-tree.ts';
 import type { HubDatabase } from './store/database.ts';
@@ -19,12 +20,29 @@ export interface ChainFacts {
   confirmationsOf(chain: string, actionIndex: number, address: string): Promise<number | null>;
   /** Whether the coin node has this block at this height. @param address as above */
   hasBlock(chain: string, height: number, hash: string, address: string): Promise<boolean | null>;
+  /** Finds the block of an action, for this hub's set. */
+  actionAt(chain: string, actionIndex: number): Promise<FoundAction | null>;
+  /**
+   * Whether the coin node went from one block to another at a height. Null: it does not know the old one, or the reorg is deeper than any
+   * that is news.
+   */
+  hasReorganised(chain: string, height: number, oldHash: string, newHash: string): Promise<boolean | null>;
   /** Returns the stake of a key in the newest block of Bitcoin, units of the gas token, and that block's height. */
   stakeOf(pubkey: string): Promise<{ readonly stake: string; readonly height: number | null } | null>;
   /** Asks each indexer that the configuration names, one for each chain. */
   indexersAnswer(): Promise<readonly { readonly chain: string; readonly isUp: boolean }[]>;
 }
 
+/** Place of an action, as an indexer has it. */
+interface FoundAction {
+  /** Null: there is no such action. */
+  readonly place: ActionPlace | null;
+  /** Blocks from that of the action to the newest. */
+  readonly confirmations: number;
+}
+
+/** Deepest reorg that is news: an old one, which happened, would take back again what was attested since. */
+const MOST_DEPTH = 200;
 const PATIENCE_MS = 3_000;
 /** Name under which this hub's own questions take turns. */
 const OWN = 'this hub';
@@ -32,6 +50,8 @@ const OWN = 'this hub';
 const ASKS_AT_ONCE = 8;
 /** The answer of bitcoind and its kin if no block has the height. */
 const OUT_OF_RANGE = /-8\b|out of range/i;
+/** The same if it has never seen a block. */
+const UNKNOWN_BLOCK = /-5\b|not found/i;
 
 const INDEXER = {
   host: { service: 'indexer', params: ['host'] },
@@ -43,6 +63,11 @@ const NODE = {
   user: { service: 'node', params: ['user'] },
   password: { service: 'node', params: ['pass'] }
 } as const;
+
+/** Fields of an answer that was not checked yet. */
+type Fields = Readonly<Record<string, unknown>>;
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 /** Asks the indexer and the coin node of a chain: those of its mainnet, or of the one network that the configuration names. */
 export function askChains(database: HubDatabase, log: Logger): ChainFacts {
@@ -79,7 +104,62 @@ export function askChains(database: HubDatabase, log: Logger): ChainFacts {
     return await callMethod(`${urlOf(host, port)}/`, method, params, { signal: AbortSignal.timeout(PATIENCE_MS) });
   };
 
+  const onNode = async <T>(
+    chain: string,
+    work: (call: (method: string, params: readonly unknown[]) => Promise<unknown>) => Promise<T>
+  ): Promise<T | null> => {
+    const { host, port, user = '', password = '' } = (await placesOf(chain, NODE)) ?? {};
+    if (host === undefined || port === undefined) return null;
+    const rpc = new NodeRpc({ url: urlOf(host, port), user, password, timeoutMs: PATIENCE_MS, retries: 0 });
+    try {
+      return await work((method, params) => rpc.call(method, [...params], AbortSignal.timeout(PATIENCE_MS)));
+    } finally {
+      await rpc.close();
+    }
+  };
+  /** Returns the block at a height of a node's chain, in small letters; null: no block has the height. */
+  const hashAt = async (
+    call: (method: string, params: readonly unknown[]) => Promise<unknown>,
+    height: number
+  ): Promise<string | null> => {
+    try {
+      return String(await call('getblockhash', [height])).toLowerCase();
+    } catch (caught) {
+      if (OUT_OF_RANGE.test(reasonOf(caught))) return null;
+      throw caught;
+    }
+  };
+
   return {
+    actionAt: (chain, actionIndex) =>
+      orNull(`action ${actionIndex} of ${chain}`, OWN, async () => {
+        const answer = await askIndexer(chain, 'getactionconfirmations', { action_index: actionIndex });
+        if (answer === null) return null;
+        const { coin, exists, action, block_index: height, confirmations } = Object(answer) as Fields;
+        const isWrong = (found: unknown) => new Error(`the indexer answered ${JSON.stringify(found).slice(0, 200)}`);
+        if (coin !== chain || typeof exists !== 'boolean') throw isWrong(answer);
+        if (!exists) return { place: null, confirmations: 0 };
+        if (typeof action !== 'string' || !isCount(height) || !isCount(confirmations)) throw isWrong(answer);
+        const block = await askIndexer(chain, 'getblockhashes', { block_index: height });
+        const { block_hash: hash } = Object(block) as Fields;
+        if (typeof hash !== 'string' || !/^[0-9a-f]{64}$/i.test(hash)) throw isWrong(block);
+        return { place: { action, height, hash: hash.toLowerCase() }, confirmations };
+      }),
+    hasReorganised: (chain, height, oldHash, newHash) =>
+      orNull(`block ${height} of ${chain}`, OWN, () =>
+        onNode(chain, async (call) => {
+          const [present, tip] = [await hashAt(call, height), Number(await call('getblockcount', []))];
+          if (present !== newHash) return false;
+          if (tip - height > MOST_DEPTH) return null;
+          const { height: oldHeight, confirmations } = Object(
+            await call('getblockheader', [oldHash]).catch((caught: unknown) => {
+              if (UNKNOWN_BLOCK.test(reasonOf(caught))) return {};
+              throw caught;
+            })
+          ) as Fields;
+          return oldHeight === height && confirmations === -1 ? true : null;
+        })
+      ),
     confirmationsOf: (chain, actionIndex, address) =>
       orNull(`action ${actionIndex} of ${chain}`, address, async () => {
         const answer = await askIndexer(chain, 'getactionconfirmations', { action_index: actionIndex });
@@ -90,20 +170,9 @@ export function askChains(database: HubDatabase, log: Logger): ChainFacts {
         return Number(confirmations);
       }),
     hasBlock: (chain, height, hash, address) =>
-      orNull(`block ${height} of ${chain}`, address, async () => {
-        const { host, port, user = '', password = '' } = (await placesOf(chain, NODE)) ?? {};
-        if (host === undefined || port === undefined) return null;
-        const rpc = new NodeRpc({ url: urlOf(host, port), user, password, timeoutMs: PATIENCE_MS, retries: 0 });
-        try {
-          const known = await rpc.call('getblockhash', [height], AbortSignal.timeout(PATIENCE_MS));
-          return String(known).toLowerCase() === hash.toLowerCase();
-        } catch (caught) {
-          if (OUT_OF_RANGE.test(reasonOf(caught))) return false;
-          throw caught;
-        } finally {
-          await rpc.close();
-        }
-      }),
+      orNull(`block ${height} of ${chain}`, address, () =>
+        onNode(chain, async (call) => (await hashAt(call, height)) === hash.toLowerCase())
+      ),
     stakeOf: (pubkey) =>
       orNull('the stake of this hub', OWN, async () => {
         const answer = await askIndexer('BTC', 'getownstake', { pubkey });

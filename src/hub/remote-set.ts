@@ -1,5 +1,6 @@
 import { PlatformError } from '../errors.ts';
 import { bodyOf, MOST_BODY_BYTES, MOST_EDITS } from './federation/journal/config-state.ts';
+import { type MatterStep, matterBodyOf } from './federation/matters/operations.ts';
 import type { ValidatorState } from './federation/node/validator-asks.ts';
 import type { ConfigEdit } from './store/configs.ts';
 
@@ -22,10 +23,12 @@ export interface HubSetMember {
    * @throws {PlatformError} CONSENSUS_TIMEOUT: it may still be written
    */
   write(edits: readonly ConfigEdit[]): Promise<void>;
+  /** Has a step of a matter decided: attestations, swaps, reorgs, proposals. @throws {PlatformError} as above */
+  decide(step: MatterStep): Promise<void>;
 }
 
 /** The way to the actor that votes. */
-interface SetActor extends Omit<HubSetMember, 'write'> {
+interface SetActor extends Omit<HubSetMember, 'write' | 'decide'> {
   readonly writeTimeoutMs: number;
   submit(body: string, options: { readonly deadlineMs: number }): Promise<unknown>;
 }
@@ -45,6 +48,9 @@ export function remoteSet({ writeTimeoutMs, submit, ...member }: SetActor): HubS
           reason: `one write of a set of hubs has at most ${MOST_EDITS} entries and ${MOST_BODY_BYTES} bytes: send several`
         });
       await submit(body, { deadlineMs: writeTimeoutMs + PATIENCE_MS });
+    },
+    async decide(step) {
+      await submit(matterBodyOf(step), { deadlineMs: writeTimeoutMs + PATIENCE_MS });
     }
   };
 }

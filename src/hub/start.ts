@@ -21,6 +21,7 @@ import { createHubApp } from './app.ts';
 import { checkCapabilities } from './capability-checks.ts';
 import { askChains } from './chain-facts.ts';
 import type { ValidatorAsks, ValidatorNotices, ValidatorState } from './federation/node/validator-asks.ts';
+import type { Question } from './federation/node/witness.ts';
 import type { OracleSettings } from './oracle/oracle.ts';
 import { remoteDatabase } from './remote-database.ts';
 import { remoteSet } from './remote-set.ts';
@@ -28,6 +29,7 @@ import type { FoundPrices, HubAsks, HubDatabaseState, HubNotices, PricesNotices,
 import { PriceStream } from './stream/price-stream.ts';
 import { openPlaces } from './telemetry/places.ts';
 import { quorumOf, validatorSettingsOf } from './validator-settings.ts';
+import { WitnessAsks } from './witness-asks.ts';
 
 interface HubOptions {
   /** HUB_PORT=0 takes a free one. */
@@ -55,6 +57,8 @@ const PRICES = { ...HUB, kind: 'prices' } as const;
 const VALIDATOR = { ...HUB, kind: 'validator' } as const;
 /** Time between two looks for stake and self-tests. */
 const CHECK_EVERY_MS = 60_000;
+/** Time between two looks for what the set wants to know of chains. */
+const ASK_EVERY_MS = 5_000;
 
 /**
  * Starts a hub: a front door here, its database in an actor, an actor that finds prices where there are sources, and one for its set in
@@ -78,7 +82,10 @@ export async function startHub(
   let pricing: PricesState | undefined;
   const member = validatorSettingsOf(config, config.HUB_HOST, VERSION);
   let standing: ValidatorState = { phase: 'starting', view: 0, seq: 0, peers: [], tests: [], accused: 0, round: null };
-  let checking: NodeJS.Timeout | undefined;
+  let [checking, asking]: (NodeJS.Timeout | undefined)[] = [];
+  /** Questions of the set about chains that this hub has not answered. */
+  let questions: readonly Question[] = [];
+  let askChain: () => Promise<void> = async () => undefined;
   /** Looks for what this hub of a set is capable of, and tells the actor that votes. */
   let check: () => Promise<void> = async () => undefined;
   const reportNow = (id: ActorName): ActorReport | undefined => {
@@ -149,6 +156,11 @@ export async function startHub(
             stream.changed();
             void check();
           },
+          questions: (next: readonly Question[]) => {
+            const isNew = questions.length === 0;
+            questions = next;
+            if (isNew) void askChain();
+          },
           validator: (next: ValidatorState) => {
             const isNew = standing.phase === 'starting';
             standing = next;
@@ -165,7 +177,7 @@ export async function startHub(
         state: () => state
       });
       /** Tells the actor that votes; one that is starting is told again after the next look. */
-      const tell = async <K extends 'find' | 'check'>(type: K, body: ValidatorAsks[K]['request']) => {
+      const tell = async <K extends 'find' | 'check' | 'answer'>(type: K, body: ValidatorAsks[K]['request']) => {
         if (standing.phase !== 'starting')
           await supervisor
             .handle(VALIDATOR)
@@ -176,6 +188,9 @@ export async function startHub(
         const facts = askChains(database, log);
         const hub = { facts, pubkey: quorumOf(member).self, minimumStakes: config.HUB_CAPABILITY_CONFIG };
         const roundIntervalMs = config.ORACLE_ROUND_INTERVAL;
+        const answering = { facts, questions: () => questions, now: Date.now };
+        const asks = new WitnessAsks({ ...answering, tell: (answer) => tell('answer', answer) });
+        askChain = () => asks.ask();
         check = async () => tell('check', await checkCapabilities({ ...hub, pricing: () => pricing, roundIntervalMs }));
       }
       const set =
@@ -208,6 +223,7 @@ export async function startHub(
       });
       const endWork = (graceMs: number) => {
         clearInterval(checking);
+        clearInterval(asking);
         return supervisor.stopAll(graceMs);
       };
       return { app, supervisor, endWork };
@@ -237,6 +253,7 @@ export async function startHub(
       };
       supervisor.start({ id: VALIDATOR, kind: VALIDATOR.kind, entry: actorEntry('validator'), workerData });
       checking = setInterval(() => void check(), CHECK_EVERY_MS);
+      asking = setInterval(() => void askChain(), ASK_EVERY_MS);
     } else if (config.P2P_VALIDATOR_ADDR !== undefined)
       log.warn('this hub is the only one of its set: it writes directly, as a standalone one');
     if (rejoin && !member) log.warn('--rejoin changes nothing: this hub is of no set');

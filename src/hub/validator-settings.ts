@@ -9,7 +9,7 @@ type SetConfig = Pick<
   ValidatorConfig,
   'HUB_FEDERATION' | 'ORACLE_EPOCH_START' | 'ORACLE_MIN_SUBMISSIONS' | 'ORACLE_SUBMISSION_WINDOW'
 > &
-  Pick<HubConfig, 'ORACLE_ROUND_INTERVAL'>;
+  Pick<HubConfig, 'ORACLE_ROUND_INTERVAL' | 'GOV_VOTING_PERIOD'>;
 
 /** Part of a round in which prices are submitted, and the largest one. */
 const WINDOW_PERCENT = 30;
@@ -27,7 +27,7 @@ export function hubSetOf(config: SetConfig): ValidatorSettings['set'] | null {
     windowMs: config.ORACLE_SUBMISSION_WINDOW ?? Math.floor((intervalMs * WINDOW_PERCENT) / 100),
     minSubmissions: config.ORACLE_MIN_SUBMISSIONS ?? 2 * faulty + 1
   };
-  return { keys, quorum: federation.quorum, rounds };
+  return { keys, quorum: federation.quorum, rounds, votingPeriodMs: config.GOV_VOTING_PERIOD };
 }
 
 /**

@@ -128,16 +128,38 @@ async function agreed(hubs: readonly Member[]): Promise<Answer> {
   return first;
 }
 
-/** Answers for a source of prices, and for an indexer that knows the stakes: that of the fourth hub is too low. */
+/** Hashes of the block with the action that is attested: before a reorg of the coin node, and after it. */
+const [OLD_HASH, NEW_HASH] = ['ab'.repeat(32), 'cd'.repeat(32)];
+let isReorganised = false;
+
+/** Results of an indexer of Bitcoin that knows one action, and of a coin node, by method. */
+const OF_CHAIN: Readonly<Record<string, (param: unknown) => Answer>> = {
+  getactionconfirmations: (param) => {
+    const exists = (param as { action_index: number }).action_index === 5;
+    const more = exists ? { action: 'SEND', block_index: 800, confirmations: 3 } : { action: null, confirmations: 0 };
+    return { coin: 'BTC', network: 'mainnet', exists, ...more };
+  },
+  getblockhashes: () => ({ coin: 'BTC', block_index: 800, block_hash: isReorganised ? NEW_HASH : OLD_HASH }),
+  getblockhash: () => (isReorganised ? NEW_HASH : OLD_HASH),
+  getblockcount: () => 805,
+  getblockheader: () => ({ hash: OLD_HASH, height: 800, confirmations: isReorganised ? -1 : 6 })
+};
+
+/** Answers for a source of prices, a chain, and an indexer that knows the stakes: that of the fourth hub is too low. */
 function answerOfWorld({ path }: { readonly path: string }, response: ServerResponse): void {
   if (path !== '/') {
     response.end(JSON.stringify(krakenAnswer(64_000)));
     return;
   }
   response.req.on('data', (asked: Buffer) => {
+    const { id, method, params } = JSON.parse(String(asked));
     const isPoor = asked.includes(signingKey(members[3]!.seed).pubkey);
-    const result = { stake: isPoor ? '999.99999999' : '1000', block_index: 800_000 };
-    response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result }));
+    const stake = { stake: isPoor ? '999.99999999' : '1000', block_index: 800_000 };
+    const result = OF_CHAIN[method]?.(params) ?? stake;
+    response.setHeader('content-type', 'application/json');
+    response.end(
+      JSON.stringify({ jsonrpc: '2.0', id, result, ...(method.startsWith('getblockh') && { error: null }) })
+    );
   });
 }
 
@@ -153,7 +175,10 @@ before(async () => {
   const named = members.map(({ seed, addr }) => ({ pubkey: signingKey(seed).pubkey, addr }));
   writeFileSync(file, JSON.stringify({ members: named, quorum: 'byzantine' }));
   capabilities = join(temporaryDirectory('federation'), 'capabilities.json');
-  writeFileSync(capabilities, JSON.stringify({ CAPABILITIES: { price: { MIN_STAKE: '1000' } } }));
+  writeFileSync(
+    capabilities,
+    JSON.stringify({ CAPABILITIES: { price: { MIN_STAKE: '1000' }, cross_chain: { MIN_STAKE: '1000' } } })
+  );
   world = (await startPriceService(answerOfWorld)).url;
   // The third one was a standalone hub before, and has a configuration.
   await createMissing(members[2]!.database);
@@ -316,4 +341,83 @@ test('hubs whose own indexer tells enough stake agree on prices, and sign what t
   assert.equal(code, 0, stdout);
   const { result: set } = await call(members[2]!, 'getfederation');
   assert.ok(set.tests.some((one: Answer) => one.pubkey === keys[3] && one.capability === 'price' && one.ok));
+});
+
+/** Waits until hubs answer a read alike, as it is to be. @returns the answer */
+async function alike(method: string, params: object, isMet: (result: Answer) => boolean): Promise<Answer> {
+  let found: Answer;
+  await eventually(`${method} is the same at all hubs`, async () => {
+    const answers = await Promise.all(members.map(async (member) => (await call(member, method, params)).result));
+    [found] = answers;
+    return isMet(found) && answers.every((answer) => JSON.stringify(answer) === JSON.stringify(found));
+  });
+  return found;
+}
+
+test('hubs attest what their own indexers find, take it back when their coin nodes were reorganised, and attest it anew', async () => {
+  const [first, second, third, poor] = members as [Member, Member, Member, Member];
+  const { hostname: host, port } = new URL(world);
+  const node = { host, port, user: 'u', pass: 'p' };
+  const wrote = await call(first, 'updateconfig', { config: { BTC: { mainnet: { 'x-node': node } } } });
+  assert.deepEqual(wrote.result, { status: 'success' }, JSON.stringify(wrote));
+  await alike('getvalidatorcapabilities', { capability: 'cross_chain' }, (found) => found.length === 3);
+  const action = { source_chain: 'BTC', source_action_index: 5, dest_chain: 'LTC' };
+  const attestation = { attestation_id: 'BTC:5:LTC' };
+  assert.deepEqual((await call(poor, 'initiateswap', action)).result, { status: 'success' });
+  const asked = await call(poor, 'requestattestation', action);
+  assert.equal(asked.result?.attestation_id, 'BTC:5:LTC', JSON.stringify(asked));
+  const attested = await alike('getattestation', attestation, ({ status }) => status === 'attested');
+  const proof = JSON.parse(attested.consensus_proof);
+  assert.deepEqual([proof.statement.hash, proof.validators.length, proof.turn], [OLD_HASH, 3, 1]);
+  assert.ok(attested.validator_count >= 2 && proof.signatures.length === attested.validator_count);
+  await alike('getswap', action, ({ status }) => status === 'attested');
+  const other = await call(second, 'initiateswap', { ...action, dest_chain: 'DOGE' });
+  assert.equal(other.result?.code, 'SWAP_DIFFERS', JSON.stringify(other));
+  const same = await call(second, 'requestattestation', { ...action, dest_chain: 'BTC' });
+  assert.equal(same.error?.data.code, 'REQUEST_INVALID');
+
+  isReorganised = true;
+  const report = { chain: 'BTC', reorg_height: 800, timestamp: 7, old_hash: OLD_HASH, new_hash: NEW_HASH };
+  assert.deepEqual((await call(third, 'reportreorg', report)).result, { status: 'success' });
+  const [reorg] = await alike('getreorghistory', {}, ([newest]) => newest?.status === 'confirmed');
+  assert.deepEqual([reorg.affected_chains, reorg.reorg_height], ['LTC', 800]);
+  const again = await alike(
+    'getattestation',
+    attestation,
+    ({ status, consensus_proof }) => status === 'attested' && JSON.parse(consensus_proof).turn === 2
+  );
+  assert.deepEqual(JSON.parse(again.consensus_proof).statement.hash, NEW_HASH);
+});
+
+test('a parameter is proposed at one hub, and passes with the votes of three', async () => {
+  const [first, second, third, fourth] = members as [Member, Member, Member, Member];
+  const propose = (member: Member, proposed_value: string) =>
+    call(member, 'propose', { parameter: 'ORACLE_ROUND_INTERVAL', proposed_value });
+  assert.equal((await propose(first, '6001')).result?.code, 'PROPOSAL_REFUSED');
+  const { result } = await propose(first, '6000');
+  assert.equal(result?.status, 'voting');
+  const { proposal_id } = result;
+  assert.equal((await propose(second, '5000')).result?.code, 'PROPOSAL_REFUSED');
+  const vote = (member: Member) => call(member, 'vote', { proposal_id, vote: 'approve' });
+  for (const member of [first, second]) assert.equal((await vote(member)).result?.vote, 'approve');
+  assert.equal((await vote(second)).result?.code, 'PROPOSAL_REFUSED');
+  await alike('getproposal', { proposal_id }, ({ status, approvals }) => status === 'voting' && approvals === 2);
+  await vote(fourth);
+  const passed = await alike('getproposal', { proposal_id }, ({ status }) => status === 'passed');
+  const keys = members.map(({ seed }) => signingKey(seed).pubkey);
+  assert.deepEqual([passed.current_value, passed.proposer_pubkey], ['4000', keys[0]]);
+  assert.deepEqual(JSON.parse(passed.validator_snapshot), keys);
+  const votes = await alike('getvotes', { proposal_id }, (found) => found.length === 3);
+  assert.deepEqual(
+    votes.map((one: Answer) => one.voter_pubkey),
+    [keys[0], keys[1], keys[3]]
+  );
+  assert.equal((await vote(third)).result?.code, 'PROPOSAL_REFUSED');
+  assert.equal((await call(third, 'vote', { proposal_id: 'gov:x:1', vote: 'reject' })).result?.code, 'RECORD_UNKNOWN');
+
+  const path = join(temporaryDirectory('federation'), 'matters.log');
+  const variables = { ...databaseEnv('HUB', members[2]!.database), ...ROUNDS, HUB_FEDERATION: file };
+  await runCommandLine(['federation', 'export', path], variables);
+  const { code, stdout } = await runCommandLine(['federation', 'verify', path], {});
+  assert.equal(code, 0, stdout);
 });

@@ -1,8 +1,8 @@
 import { type Connection, connect } from '../../src/db/connection.ts';
+import { type HubSet, matterRulesOf, roundRulesOf } from '../../src/hub/federation/gossip/signatures.ts';
 import { Journal } from '../../src/hub/federation/journal/journal.ts';
 import { setState } from '../../src/hub/federation/journal/set-state.ts';
 import { createJournalTables } from '../../src/hub/federation/journal/tables.ts';
-import type { RoundRules } from '../../src/hub/federation/rounds/statements.ts';
 import { createMissing } from '../../src/hub/store/tables.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { createDatabase } from '../support/mariadb.ts';
@@ -14,14 +14,17 @@ export interface JournalDatabase {
   readonly journal: Journal;
 }
 
-/** Opens a hub's database. @param database  default: a new one  @param rules  of rounds of prices; null: there are none */
+/** Returns the tables of a set. */
+export const machineOf = (set: HubSet) => setState({ rounds: roundRulesOf(set), matters: matterRulesOf(set) });
+
+/** Opens a hub's database. @param database  default: a new one  @param set  default: one without members */
 export async function openJournal(
   database?: DatabaseCoordinates,
-  rules: RoundRules | null = null
+  set: HubSet = { keys: [], quorum: 'byzantine' }
 ): Promise<JournalDatabase> {
   const own = database ?? (await createDatabase('federation'));
   if (!database) await createMissing(own);
   const connection = await connect(own);
   await createJournalTables(connection);
-  return { database: own, connection, journal: new Journal(connection, setState(rules)) };
+  return { database: own, connection, journal: new Journal(connection, machineOf(set)) };
 }

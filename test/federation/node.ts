@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import type { SigningKey } from '../../src/consensus/auth-signature.ts';
+import type { Envelope } from '../../src/hub/federation/gossip/envelope.ts';
 import type { Mesh } from '../../src/hub/federation/gossip/mesh.ts';
 import { type HubSet, roundRulesOf, rulesOf, setIdOf } from '../../src/hub/federation/gossip/signatures.ts';
+import { readOpenMatters } from '../../src/hub/federation/journal/matter-state.ts';
 import { RoundJournal } from '../../src/hub/federation/journal/round-journal.ts';
 import { isWellFormed } from '../../src/hub/federation/journal/set-state.ts';
 import { ValidatorHub } from '../../src/hub/federation/node/validator-hub.ts';
@@ -31,6 +33,8 @@ interface NodeOptions {
   readonly now?: () => number;
   /** Default: one without rounds of prices. */
   readonly set?: HubSet;
+  /** Called with each message that it takes. */
+  readonly watch?: (envelope: Envelope) => void;
   /** Default: the log is kept whole. */
   readonly logKeep?: number;
 }
@@ -44,11 +48,12 @@ export async function startNode(
     onEvidence = () => assert.fail('no hub here signs two things'),
     now = Date.now,
     set = SET,
+    watch,
     logKeep = Number.MAX_SAFE_INTEGER
   }: NodeOptions = {}
 ): Promise<Node> {
   const roundRules = roundRulesOf(set);
-  const store = await openJournal(database, roundRules);
+  const store = await openJournal(database, set);
   const halts: unknown[] = [];
   let hub: ValidatorHub | null = null;
   const { mesh } = await startHub(key, {
@@ -57,7 +62,10 @@ export async function startNode(
     members: () => new Set(set.keys),
     limits: { heartbeatMs: 2_000 },
     standing: () => hub?.standing ?? { view: 0, seq: 0 },
-    onMessage: (envelope) => hub?.receive(envelope)
+    onMessage: (envelope) => {
+      watch?.(envelope);
+      hub?.receive(envelope);
+    }
   });
   hub = new ValidatorHub({
     key,
@@ -65,6 +73,7 @@ export async function startNode(
     journal: store.journal,
     roundJournal: new RoundJournal(store.connection),
     roundRules,
+    readOpenMatters: () => readOpenMatters(store.connection),
     onRound: () => undefined,
     disabled: [],
     gossip: mesh,

@@ -73,7 +73,14 @@ const open = async () => {
     HUB_CAPABILITY_CONFIG: {}
   };
   const silent = async () => null;
-  const facts = { confirmationsOf: silent, hasBlock: silent, stakeOf: silent, indexersAnswer: async () => [] };
+  const facts = {
+    confirmationsOf: silent,
+    actionAt: async () => null,
+    hasReorganised: async () => null,
+    hasBlock: silent,
+    stakeOf: silent,
+    indexersAnswer: async () => []
+  };
   const methods = hubMethods(database, settings, { onChange: () => undefined, set: null, clockOffMs: () => 0 }, facts);
   return { app: openRpc({ methods, requestsPerMinute: 1e9 }, { keys: { readers: [KEY] } }), written };
 };

@@ -10,13 +10,22 @@ import { loadSettings } from '../../discovery/settings.ts';
 import { PlatformError } from '../../errors.ts';
 import { exportLog } from '../../hub/federation/audit/export.ts';
 import { type Audit, auditLog, firstDifference } from '../../hub/federation/audit/verify.ts';
+import { matterRulesOf, roundRulesOf } from '../../hub/federation/gossip/signatures.ts';
 import { Journal } from '../../hub/federation/journal/journal.ts';
 import { setState } from '../../hub/federation/journal/set-state.ts';
 import { hubSetOf } from '../../hub/validator-settings.ts';
 import type { Environment } from '../command.ts';
 
-const { HUB_DB_HOST, HUB_DB_PORT, HUB_DB_NAME, HUB_DB_USER, HUB_DB_PASS, HUB_DB_CA, ORACLE_ROUND_INTERVAL } =
-  hubVariables;
+const {
+  HUB_DB_HOST,
+  HUB_DB_PORT,
+  HUB_DB_NAME,
+  HUB_DB_USER,
+  HUB_DB_PASS,
+  HUB_DB_CA,
+  ORACLE_ROUND_INTERVAL,
+  GOV_VOTING_PERIOD
+} = hubVariables;
 const { HUB_FEDERATION, ORACLE_EPOCH_START, ORACLE_MIN_SUBMISSIONS, ORACLE_SUBMISSION_WINDOW } = validatorVariables;
 
 /** Variables of an export: the hub's database, and its set. */
@@ -31,7 +40,8 @@ export const exportVariables = {
   ORACLE_EPOCH_START,
   ORACLE_ROUND_INTERVAL,
   ORACLE_SUBMISSION_WINDOW,
-  ORACLE_MIN_SUBMISSIONS
+  ORACLE_MIN_SUBMISSIONS,
+  GOV_VOTING_PERIOD
 };
 
 /**
@@ -48,7 +58,8 @@ export async function exportToFile(path: string, env: Environment): Promise<void
     });
   const connection = await connect(databaseOf(values, 'HUB'));
   try {
-    const lines = Readable.from(exportLog(new Journal(connection, setState(null)), set)).map((line) => `${line}\n`);
+    const machine = setState({ rounds: roundRulesOf(set), matters: matterRulesOf(set) });
+    const lines = Readable.from(exportLog(new Journal(connection, machine), set)).map((line) => `${line}\n`);
     await pipeline(lines, createWriteStream(path, { flags: 'wx', mode: 0o600 }));
   } catch (caught) {
     throw PlatformError.from(caught, 'STATE_UNUSABLE', { path });

@@ -49,7 +49,7 @@ export const hubVariables = {
     default: 604_800_000,
     min: 1,
     max: 31_536_000_000,
-    doc: 'ms for which a proposal can be voted on'
+    doc: 'ms for which a proposal can be voted on, the same at all hubs of a set'
   }),
   PRICE_SOURCES: list(readSourceName, {
     doc: 'price sources of this hub: coingecko, kraken, coinmarketcap; unset: it fetches no prices',

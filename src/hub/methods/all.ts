@@ -15,6 +15,7 @@ import { priceRoundMethods } from './price-rounds.ts';
 import { type PriceSettings, priceMethods } from './prices.ts';
 import { pushRules } from './pushes.ts';
 import { reorgMethods } from './reorgs.ts';
+import { setWriteMethods } from './set-writes.ts';
 import { type OracleHealth, stateMethods } from './state.ts';
 import { tellFailures } from './told-failures.ts';
 import { validatorMethods } from './validators.ts';
@@ -42,17 +43,7 @@ interface HubNews extends Pick<PriceSettings, 'onChange'>, Pick<OracleHealth, 'c
 }
 
 /** Writes that a set of hubs does not order yet. */
-const NOT_ORDERED = [
-  'registervalidator',
-  'syncvalidators',
-  'rotatevalidator',
-  'deregistervalidator',
-  'requestattestation',
-  'initiateswap',
-  'reportreorg',
-  'propose',
-  'vote'
-];
+const NOT_ORDERED = ['registervalidator', 'syncvalidators', 'rotatevalidator', 'deregistervalidator'];
 
 /** The methods of a hub. @see the section "Hub (JSON-RPC 2.0 on HUB_PORT)" of the specification */
 export function hubMethods(
@@ -63,7 +54,7 @@ export function hubMethods(
 ): Readonly<Record<string, RpcMethod>> {
   const push = pushRules(settings);
   const now = () => Date.now() + clockOffMs();
-  const methods = tellFailures({
+  const methods = {
     ...inactiveMethods(),
     ...stateMethods(database, oracleHealthOf(settings, clockOffMs), set),
     ...configMethods(database, set, {
@@ -77,10 +68,10 @@ export function hubMethods(
     ...crossChainMethods(database, facts),
     ...reorgMethods(database, facts),
     ...governanceMethods(database, { votingPeriodMs: settings.GOV_VOTING_PERIOD, settings })
-  });
-  if (set === null) return methods;
+  };
+  if (set === null) return tellFailures(methods);
   return {
-    ...refuseNotOrdered(methods),
+    ...refuseNotOrdered(tellFailures({ ...methods, ...setWriteMethods(database, set, methods) })),
     ...federationMethods(database, set),
     ...priceRoundMethods(database, set.keys.length)
   };

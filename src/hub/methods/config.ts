@@ -7,6 +7,7 @@ import { KeptConfigs } from '../kept-configs.ts';
 import type { HubSetMember } from '../remote-set.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { DATABASE_ERRORS, Success, success } from './common.ts';
+import { OF_THE_SET } from './set-writes.ts';
 
 /** Epoch seconds stay below it for three thousand years; milliseconds have been above it since 1973. */
 const FIRST_MILLISECONDS = 100_000_000_000;
@@ -19,9 +20,6 @@ const ConfigsSchema = Type.Object({
   watermark: Type.Number({ description: 'epoch seconds of the newest change; 0 when there is none' }),
   entries: Type.Number({ description: 'entries of the whole configuration: fewer than a reader has means removals' })
 });
-
-/** Codes of a write's refusals in validator mode. */
-const OF_THE_SET = ['NO_QUORUM', 'CONSENSUS_TIMEOUT', 'HUB_HALTED'] as const;
 
 /** Settings that decide who may read passwords. */
 interface ConfigSettings {

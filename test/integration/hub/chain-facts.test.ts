@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
+import { askChains } from '../../../src/hub/chain-facts.ts';
+import type { HubDatabase } from '../../../src/hub/store/database.ts';
+import { silentLogger } from '../../../src/log.ts';
 import { type RunningHub, runHub } from '../../support/hub/run-hub.ts';
 import { blocksOf, startIndexer } from '../../support/indexer-service.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';
@@ -62,4 +65,58 @@ test('a report of a reorg is confirmed when the coin node has the new block ther
   assert.equal(await report(2, hash, 1), 'confirmed', 'the same again, and now somebody knows');
   assert.equal(await report(9_999, hash, 2), 'rejected', 'far above the tip');
   assert.equal(await report(2, 'b'.repeat(64), 3), 'rejected', 'another block is there');
+});
+
+/** Facts of the services that entries of a configuration name. */
+function factsOf(module: string, params: Readonly<Record<string, unknown>>) {
+  const entries = Object.entries(params).map(([param, value]) => ({
+    coin: 'litecoin',
+    network: 'regtest',
+    module,
+    param,
+    value: String(value)
+  }));
+  return askChains({ read: async () => ({ entries }) } as unknown as HubDatabase, silentLogger);
+}
+
+test('a hub has seen a reorg where its coin node knows both blocks, and has the new one', async () => {
+  const { node } = await startTestLitecoind();
+  const hashes = await node.mine(3);
+  const oldHash = hashes[2]!;
+  const facts = factsOf('platform-node', {
+    host: '127.0.0.1',
+    port: node.rpcPort,
+    user: node.user,
+    pass: node.password
+  });
+  const unknown = 'b'.repeat(64);
+  assert.equal(await facts.hasReorganised('LTC', 3, unknown, oldHash), null, 'it never saw the old one');
+  assert.equal(await facts.hasReorganised('LTC', 3, oldHash, unknown), false);
+  assert.equal(await facts.hasReorganised('LTC', 9_999, oldHash, unknown), false, 'far above the tip');
+  assert.equal(await facts.hasReorganised('LTC', 2, oldHash, hashes[1]!), null, 'of another height');
+  await node.rpc.call('invalidateblock', [oldHash]);
+  await node.mine(1);
+  const newHash = String(await node.rpc.call('getblockhash', [3]));
+  assert.notEqual(newHash, oldHash);
+  assert.equal(await facts.hasReorganised('LTC', 3, oldHash, newHash), true);
+  assert.equal(await facts.hasReorganised('BTC', 3, oldHash, newHash), null, 'the hub knows no such node');
+  await node.mine(201);
+  assert.equal(await facts.hasReorganised('LTC', 3, oldHash, newHash), null, 'it is no news');
+});
+
+test('an action is told with its block, as its own indexer has it', async () => {
+  const databases = { decoder: await createDatabase('decoder'), indexer: await createDatabase('indexer') };
+  const decoder = await openDecoderStore(databases.decoder);
+  await decoder.writeBlocks(blocksOf(0, 'a', [[], [ISSUE], []]));
+  const indexer = await startIndexer(databases, {});
+  await indexer.until(({ lastIndexedBlock }) => lastIndexedBlock === 2);
+  const facts = factsOf('platform-indexer', { host: '127.0.0.1', service_port: indexer.port });
+  const found = await facts.actionAt('LTC', 1);
+  assert.deepEqual([found?.confirmations, found?.place?.action, found?.place?.height], [2, 'ISSUE', 1]);
+  assert.match(found!.place!.hash, /^[0-9a-f]{64}$/);
+  assert.deepEqual(await facts.actionAt('LTC', 404), { place: null, confirmations: 0 });
+  indexer.child.kill('SIGTERM');
+  await indexer.exited;
+  assert.equal(await facts.actionAt('LTC', 1), null);
+  await decoder.database.close();
 });

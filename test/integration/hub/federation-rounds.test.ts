@@ -3,13 +3,12 @@ import { test } from 'node:test';
 import { signersOf } from '../../../src/consensus/price-round.ts';
 import { rows } from '../../../src/db/connection.ts';
 import type { Committed } from '../../../src/hub/federation/consensus/messages.ts';
-import { type HubSet, roundRulesOf } from '../../../src/hub/federation/gossip/signatures.ts';
+import type { HubSet } from '../../../src/hub/federation/gossip/signatures.ts';
 import { RoundJournal } from '../../../src/hub/federation/journal/round-journal.ts';
-import { setState } from '../../../src/hub/federation/journal/set-state.ts';
 import { priceRoundMethods } from '../../../src/hub/methods/price-rounds.ts';
 import type { HubDatabase } from '../../../src/hub/store/database.ts';
 import { runStatement, type StatementName } from '../../../src/hub/store/statements.ts';
-import { openJournal } from '../../federation/database.ts';
+import { machineOf, openJournal } from '../../federation/database.ts';
 import { until } from '../../federation/mesh-hub.ts';
 import { MEMBERS, type Node, SET, startNode } from '../../federation/node.ts';
 import { eventually } from '../../support/sync/sync-process.ts';
@@ -116,7 +115,7 @@ test('four hubs, one without the stake, agree on the prices of rounds and sign t
     const seq = () => Math.max(...nodes.map(({ hub }) => hub.standing.seq));
     await until('all are there', () => nodes.every(({ hub }) => hub.standing.seq === seq()));
     const dumps = () => Promise.all(nodes.map(({ store }) => machine.dump(store.connection)));
-    const machine = setState(roundRulesOf(PRICED));
+    const machine = machineOf(PRICED);
     await eventually(
       'all have the same',
       async () => new Set((await dumps()).map((rows) => rows.join('\n'))).size === 1
@@ -146,7 +145,7 @@ test('four hubs, one without the stake, agree on the prices of rounds and sign t
 });
 
 test('a hub that signed for a round sends that again after a restart, and nothing else', async () => {
-  const { database, connection } = await openJournal(undefined, roundRulesOf(PRICED));
+  const { database, connection } = await openJournal(undefined, PRICED);
   assert.equal(await new RoundJournal(connection).keepOwn(7, 'statement', 'first'), 'first');
   connection.destroy();
   const again = await openJournal(database);

@@ -5,6 +5,7 @@ import { isSigned } from '../../../consensus/ed25519.ts';
 import { byzantineQuorum, pbftQuorum } from '../../../consensus/pbft-quorum.ts';
 import type { Batch, Message, Operation, Signed } from '../consensus/messages.ts';
 import type { Rules } from '../consensus/rules.ts';
+import type { MatterRules, Statement } from '../matters/rules.ts';
 import type { RoundRules, Seen, Submission } from '../rounds/statements.ts';
 
 /** Facts that all hubs of a set agree on before they begin. */
@@ -15,16 +16,22 @@ export interface HubSet {
   readonly quorum: 'specified' | 'byzantine';
   /** Times of rounds of prices; absent: the set makes none. */
   readonly rounds?: RoundTimes;
+  /** Time for which proposals can be voted on, in milliseconds; absent: a week. */
+  readonly votingPeriodMs?: number;
 }
 
 type RoundTimes = Pick<RoundRules, 'epochStartMs' | 'intervalMs' | 'windowMs' | 'minSubmissions'>;
 
+/** @see HubSet.votingPeriodMs */
+const VOTING_PERIOD_MS = 604_800_000;
+
 /** Hex digits of a submission's name: a round of 64 hubs fits into one operation. */
 const NAME_DIGITS = 40;
 
-/** Returns the id of a set, 64 hex digits: sets that differ in a key, the quorum or the times of rounds have different ones. */
-export function setIdOf({ keys, quorum, rounds }: HubSet): string {
-  return sha256(canonicalJson({ keys: keys.toSorted(), quorum, ...(rounds && { rounds }) }));
+/** Returns the id of a set, 64 hex digits: sets that differ in a key, the quorum or a time have different ones. */
+export function setIdOf({ keys, quorum, rounds, votingPeriodMs = VOTING_PERIOD_MS }: HubSet): string {
+  const period = votingPeriodMs === VOTING_PERIOD_MS ? {} : { votingPeriodMs };
+  return sha256(canonicalJson({ keys: keys.toSorted(), quorum, ...(rounds && { rounds }), ...period }));
 }
 
 /** Returns a message with its signature, which counts in this set alone. */
@@ -62,6 +69,33 @@ export function signStatement(statement: Uint8Array, { secret }: SigningKey): st
 /** Returns whether a hub signed what is not for its set alone. */
 export function isStatement(statement: Uint8Array, pubkey: string, sig: string): boolean {
   return isSigned(statement, pubkey, sig);
+}
+
+/** Returns a hub's signature of what it says about a chain, which counts in this set alone. */
+export function signFact(set: string, statement: Statement, { secret }: SigningKey): string {
+  return sign(null, textOf('statement', set, statement), secret).toString('hex');
+}
+
+/** Returns the rules of a set's attestations, reorgs and proposals. */
+export function matterRulesOf(set: HubSet): MatterRules {
+  const id = setIdOf(set);
+  const { keys, faulty } = countsOf(set);
+  const { rounds, votingPeriodMs = VOTING_PERIOD_MS } = set;
+  const settings = {
+    GOV_VOTING_PERIOD: votingPeriodMs,
+    ...(rounds && {
+      ORACLE_ROUND_INTERVAL: rounds.intervalMs,
+      ORACLE_SUBMISSION_WINDOW: rounds.windowMs,
+      ORACLE_MIN_SUBMISSIONS: rounds.minSubmissions
+    })
+  };
+  return {
+    keys,
+    faulty,
+    votingPeriodMs,
+    settings: new Map(Object.entries(settings).map(([name, value]) => [name, String(value)])),
+    isSigned: (statement, pubkey, sig) => isSigned(textOf('statement', id, statement), pubkey, sig)
+  };
 }
 
 /** Returns the rules of a set's rounds of prices; null where it makes none. */
@@ -121,7 +155,11 @@ function countsOf({ keys, quorum }: HubSet): Pick<Rules, 'keys' | 'quorum' | 'fa
 }
 
 /** Returns the signed bytes: kind and set stand first, so no signature counts for another kind or set. */
-function textOf(kind: 'message' | 'operation' | 'submission' | 'seen', set: string, value: unknown): Uint8Array {
+function textOf(
+  kind: 'message' | 'operation' | 'submission' | 'seen' | 'statement',
+  set: string,
+  value: unknown
+): Uint8Array {
   return Buffer.from(`platform-hub ${kind}\n${set}\n${canonicalJson(value)}`);
 }
 

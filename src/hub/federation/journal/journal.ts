@@ -119,6 +119,7 @@ export class Journal {
           reason: `batch ${batch.seq} does not follow batch ${before.seq}`
         });
       if (before.seq === 0) await this.#machine.replace(this.#connection, []); // all hubs begin alike
+      await this.#machine.begin?.(this.#connection, batch.time);
       const refused = new Map<number, string>();
       for (const [place, operation] of batch.operations.entries()) {
         const reason = await this.#carryOut(operation, batch);

@@ -1,22 +1,37 @@
 import type { Connection } from '../../../db/connection.ts';
+import { readMatter } from '../matters/operations.ts';
+import type { MatterRules } from '../matters/rules.ts';
 import { readCapability, readRound } from '../rounds/operations.ts';
 import type { RoundRules } from '../rounds/statements.ts';
 import { CAPABILITY_STATE } from './capability-state.ts';
 import { CONFIG_STATE, MOST_BODY_BYTES, readWrite } from './config-state.ts';
+import { matterState } from './matter-state.ts';
 import { roundState } from './round-state.ts';
 import type { StateMachine } from './state-machine.ts';
 
 /** First words of dumped rows, by what they are of; rows of the configuration have none. */
-const WORDS = ['capability ', 'round '] as const;
+const WORDS = ['capability ', 'round ', 'matter '] as const;
 
-/** All that the hubs of a set have alike: the configuration, their capabilities, and the rounds of prices. */
-export function setState(rules: RoundRules | null): StateMachine {
-  const others = [CAPABILITY_STATE, roundState(rules)] as const;
+/** Rules of what the hubs of a set have alike. */
+interface SetRules {
+  /** Null: the set makes no rounds of prices. */
+  readonly rounds: RoundRules | null;
+  readonly matters: MatterRules;
+}
+
+/** All that the hubs of a set have alike: the configuration, their capabilities, the rounds of prices, and what they attest and vote on. */
+export function setState({ rounds, matters }: SetRules): StateMachine {
+  const others = [CAPABILITY_STATE, roundState(rounds), matterState(matters)] as const;
+  const machineOf = (body: string): StateMachine => {
+    const place = [readCapability, readRound, readMatter].findIndex((read) => read(body) !== null);
+    return others[place] ?? CONFIG_STATE;
+  };
   return {
+    async begin(connection, time) {
+      for (const machine of others) await machine.begin?.(connection, time);
+    },
     async apply(connection, operation, time) {
-      const { body } = operation;
-      const machine = readCapability(body) ? others[0] : readRound(body) ? others[1] : CONFIG_STATE;
-      return machine.apply(connection, operation, time);
+      return machineOf(operation.body).apply(connection, operation, time);
     },
     async dump(connection) {
       const lines = [...(await CONFIG_STATE.dump(connection))];
@@ -44,5 +59,7 @@ export function setState(rules: RoundRules | null): StateMachine {
 /** Returns whether all hubs can carry out an operation's body, or refuse it alike. */
 export function isWellFormed(body: string): boolean {
   if (Buffer.byteLength(body) > MOST_BODY_BYTES) return false;
-  return readWrite(body) !== null || readCapability(body) !== null || readRound(body) !== null;
+  return (
+    readWrite(body) !== null || readCapability(body) !== null || readRound(body) !== null || readMatter(body) !== null
+  );
 }

@@ -3,6 +3,8 @@ import type { Operation } from '../consensus/messages.ts';
 
 /** Effect of operations on the tables that are equal on all hubs. Each call is within the caller's transaction. */
 export interface StateMachine {
+  /** Closes what is over by the clock of the log, before the operations of a batch. @param time  as below */
+  begin?(connection: Connection, time: number): Promise<void>;
   /**
    * Carries out one operation.
    *

@@ -69,6 +69,28 @@ const TABLES: Readonly<Record<string, string>> = {
     reason VARCHAR(16) NOT NULL,
     detail LONGTEXT NOT NULL,
     PRIMARY KEY (round, pubkey, reason)`,
+  // Attestations, swaps, reorgs and proposals of the set; the tables of these names, which methods read, are made from it.
+  consensus_matters: `
+    kind VARCHAR(16) NOT NULL,
+    id VARCHAR(288) NOT NULL,
+    number BIGINT UNSIGNED NOT NULL,
+    submitter CHAR(64) NOT NULL,
+    topic VARCHAR(255) NOT NULL,
+    status VARCHAR(16) NOT NULL,
+    begun_at BIGINT UNSIGNED NOT NULL,
+    ends_at BIGINT UNSIGNED NULL,
+    record LONGTEXT NOT NULL,
+    PRIMARY KEY (kind, id),
+    KEY consensus_matters_number (kind, number),
+    KEY consensus_matters_topic (kind, topic),
+    KEY consensus_matters_submitter (kind, submitter, number),
+    KEY consensus_matters_end (ends_at)`,
+  // Rows of these that were there before, as those of the configuration below.
+  matters_before_set: `
+    kept_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    name VARCHAR(32) NOT NULL,
+    number BIGINT UNSIGNED NOT NULL,
+    record LONGTEXT NOT NULL`,
   // Entries that this hub had before those of its set replaced them; nothing reads or removes them.
   configs_before_set: `
     kept_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,

@@ -2,6 +2,7 @@ import type { HubPhase } from '../consensus/phase.ts';
 import type { HubSet } from '../gossip/signatures.ts';
 import type { Submission } from '../rounds/statements.ts';
 import type { CapabilityCheck, ToldTest } from './capabilities.ts';
+import type { Answer, Question } from './witness.ts';
 
 /** All that the actor of a hub in validator mode is told at its start, but its database. */
 export interface ValidatorSettings {
@@ -48,9 +49,14 @@ export type ValidatorAsks = {
   submit: { request: { readonly body: string }; reply: { readonly seq: number } };
   /** Takes the prices that this hub found; false: it is starting. @property at  epoch milliseconds */
   find: { request: { readonly at: number; readonly prices: Submission['prices'] }; reply: boolean };
+  /** Takes what was found about a chain; false: it is starting. */
+  answer: { request: Answer; reply: boolean };
   /** Takes what was found about its capabilities; false: it is starting. @property height  block of Bitcoin at which its stake was counted */
   check: { request: { readonly checks: readonly CapabilityCheck[]; readonly height: number | null }; reply: boolean };
 };
 
-/** Notices of the actor: each change of its state, looked for twice a second, and the time of each round of prices that is decided. */
-export type ValidatorNotices = { validator: ValidatorState; priced: number };
+/**
+ * Notices of the actor: each change of its state and of its questions about chains, looked for twice a second, and the time of each round
+ * of prices that is decided.
+ */
+export type ValidatorNotices = { validator: ValidatorState; questions: readonly Question[]; priced: number };

@@ -10,12 +10,14 @@ import type { Envelope } from '../gossip/envelope.ts';
 import { signMessage, signOperation } from '../gossip/signatures.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { RoundJournal } from '../journal/round-journal.ts';
+import type { Matter } from '../matters/records.ts';
 import { readCapability } from '../rounds/operations.ts';
 import type { RoundRules } from '../rounds/statements.ts';
 import { Capabilities } from './capabilities.ts';
 import { PriceRounds } from './price-rounds.ts';
 import { StateFetch } from './state-fetch.ts';
-import { MOST_BYTES, packed, readHeard } from './wire.ts';
+import { MOST_BYTES, packed, readHeard, submissionsOf, typeOf } from './wire.ts';
+import { Witness } from './witness.ts';
 
 /** Connections to the other hubs. */
 interface Gossip {
@@ -35,6 +37,8 @@ interface ValidatorOptions {
   readonly roundJournal: RoundJournal;
   /** Rounds of prices; null: the set makes none. */
   readonly roundRules: RoundRules | null;
+  /** Reads open matters from the database, oldest first. */
+  readonly readOpenMatters: () => Promise<readonly Matter[]>;
   /** Called when a round was decided, with its time in epoch milliseconds. */
   readonly onRound: (time: number) => void;
   /** Capabilities that this hub does not serve. */
@@ -98,6 +102,8 @@ export class ValidatorHub {
   readonly capabilities: Capabilities;
   /** Part in the rounds of prices; null: the set makes none. */
   readonly rounds: PriceRounds | null;
+  /** Part in what the set attests. */
+  readonly witness: Witness;
 
   constructor(options: ValidatorOptions) {
     const { journal, rules, gossip, set, key, disabled, roundRules, roundJournal, onRound: onDecided } = options;
@@ -106,6 +112,9 @@ export class ValidatorHub {
     const submit = (body: string) => this.submit(body);
     const publish = (type: string, data: Readonly<Record<string, unknown>>) => gossip.publish(type, data);
     this.capabilities = new Capabilities({ self: key.pubkey, set, disabled, submit, publish });
+    const { readOpenMatters: readOpen } = options;
+    const waiting = () => this.#ownPending().map(({ body }) => body);
+    this.witness = new Witness({ key, set, keys: rules.keys, readOpen, waiting, submit });
     this.rounds =
       roundRules &&
       new PriceRounds({ rules: roundRules, journal: roundJournal, key, set, gossip, write, submit, onDecided });
@@ -152,7 +161,7 @@ export class ValidatorHub {
     const own = restored.pending.map(({ number }) => number + 1);
     this.#numbers = Math.max(restored.applied.next.get(key.pubkey) ?? 0, ...own);
     this.#ticking = setInterval(() => this.#tick(), TICK_MS);
-    for (const operations of packed(restored.pending)) gossip.publish('CONSENSUS_SUBMIT', { set, operations });
+    for (const { type, operations } of submissionsOf(restored.pending)) gossip.publish(type, { set, operations });
   }
 
   /** Votes no more, and waits for what is being written. */
@@ -194,7 +203,7 @@ export class ValidatorHub {
     this.#write(async () => {
       await journal.keepOperation(operation);
       this.#take({ type: 'operation.submitted', operation });
-      gossip.publish('CONSENSUS_SUBMIT', { set, operations: [operation] });
+      gossip.publish(typeOf(operation), { set, operations: [operation] });
     });
     return answer;
   }
@@ -268,6 +277,7 @@ export class ValidatorHub {
           this.#take({ type: 'batch.applied', seq, state });
           if (operations.some(({ body }) => readCapability(body) !== null)) await this.#readCapabilities();
           await this.rounds?.noteApplied(effect.committed);
+          if (this.witness.concerns(effect.batch)) await this.witness.load();
           for (const [place, operation] of operations.entries())
             this.#answerCaller(operation, seq, refused.get(place) ?? null);
         });
@@ -277,7 +287,7 @@ export class ValidatorHub {
         return;
       case 'sendAgain':
         for (const messages of packed(effect.messages)) gossip.publish('CONSENSUS_MESSAGES', { set, messages });
-        for (const operations of packed(this.#ownPending())) gossip.publish('CONSENSUS_SUBMIT', { set, operations });
+        for (const { type, operations } of submissionsOf(this.#ownPending())) gossip.publish(type, { set, operations });
         return;
       case 'tellStanding':
         if (effect.to === null) gossip.publish('CONSENSUS_STANDING', { set, ...this.standing });
@@ -316,6 +326,7 @@ export class ValidatorHub {
   /** Reads what the log says of rounds and capabilities. */
   async #loadFacts(): Promise<void> {
     await this.rounds?.load();
+    await this.witness.load();
     await this.#readCapabilities();
   }
 
@@ -383,7 +394,7 @@ export class ValidatorHub {
 
   #ownPending(): Operation[] {
     const { key } = this.#options;
-    return [...this.#state!.pending.values()]
+    return [...(this.#state?.pending.values() ?? [])]
       .map(({ operation }) => operation)
       .filter(({ submitter }) => submitter === key.pubkey);
   }
@@ -399,6 +410,7 @@ export class ValidatorHub {
     if (!this.#state) return;
     this.#take({ type: 'clock.ticked', now: Math.max(this.#state.now, now()) });
     this.rounds?.tick(this.#state.now);
+    this.witness.tick(this.#state.now);
     this.#fetching.take({
       type: 'clock.ticked',
       now: this.#state.now,

@@ -1,6 +1,7 @@
 import type { Committed, Message, Operation, Signed, Stable } from '../consensus/messages.ts';
 import { isCommittedBatch, isOperation, isSignedMessage, isStableCheckpoint } from '../consensus/reading.ts';
 import type { Envelope } from '../gossip/envelope.ts';
+import { readMatter } from '../matters/operations.ts';
 
 /** Messages about the log between hubs of a set. */
 export type Heard =
@@ -28,7 +29,11 @@ export function readHeard({ type, data }: Envelope, set: string): Heard | null {
     case 'CONSENSUS_MESSAGES':
       return isListOf(messages, isSignedMessage) ? { kind: 'messages', messages } : null;
     case 'CONSENSUS_SUBMIT':
-      return isListOf(operations, isOperation) ? { kind: 'operations', operations } : null;
+    case 'ATTESTATION_SUBMIT':
+    case 'CROSS_CHAIN_SUBMIT':
+    case 'GOVERNANCE_SUBMIT':
+      if (!isListOf(operations, isOperation)) return null;
+      return operations.every((operation) => typeOf(operation) === type) ? { kind: 'operations', operations } : null;
     case 'HEARTBEAT':
     case 'CONSENSUS_STANDING':
       return isCount(view) && isCount(seq) ? { kind: 'standing', view, seq } : null;
@@ -47,6 +52,33 @@ export function readHeard({ type, data }: Envelope, set: string): Heard | null {
     default:
       return null;
   }
+}
+
+/** Returns the type of the envelope that hands an operation on: it says what the operation is about. */
+export function typeOf({ body }: Operation): string {
+  switch (readMatter(body)?.type) {
+    case 'attest':
+    case 'action-word':
+      return 'ATTESTATION_SUBMIT';
+    case 'swap':
+    case 'reorg':
+    case 'reorg-word':
+      return 'CROSS_CHAIN_SUBMIT';
+    case 'propose':
+    case 'vote':
+      return 'GOVERNANCE_SUBMIT';
+    default:
+      return 'CONSENSUS_SUBMIT';
+  }
+}
+
+/** Returns operations in lists of one type that each fit into one envelope. */
+export function submissionsOf(
+  operations: readonly Operation[]
+): { readonly type: string; readonly operations: readonly Operation[] }[] {
+  return [...Map.groupBy(operations, typeOf)].flatMap(([type, of]) =>
+    packed(of).map((some) => ({ type, operations: some }))
+  );
 }
 
 /** Returns items in lists that each fit into one envelope. */

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { MATTER_BEHAVIOURS, MattersSimulation } from '../../../lab/federation/matters.ts';
+import { canonicalJson } from '../../../src/consensus/canonical-json.ts';
+import { rows } from '../../../src/db/connection.ts';
+import { matterState } from '../../../src/hub/federation/journal/matter-state.ts';
+import type { SubmittedStep } from '../../../src/hub/federation/matters/decide.ts';
+import { matterBodyOf } from '../../../src/hub/federation/matters/operations.ts';
+import { type JournalDatabase, openJournal } from '../../federation/database.ts';
+
+const opened: JournalDatabase[] = [];
+after(() => {
+  for (const { connection } of opened) connection.destroy();
+});
+const open = async (): Promise<JournalDatabase> => {
+  const one = await openJournal();
+  opened.push(one);
+  return one;
+};
+
+/** Tables that methods read, with their order. */
+const READ = {
+  attestations: 'id',
+  swap_records: 'id',
+  reorg_attestations: 'id',
+  governance_proposals: 'id',
+  governance_votes: 'id'
+} as const;
+
+test('the database decides as the core does, whatever a liar does, and another hub takes all of it over', async () => {
+  for (const behaviour of [undefined, ...MATTER_BEHAVIOURS.filter((one) => one !== 'asks all the time')]) {
+    const steps: { readonly submitted: SubmittedStep; readonly time: number }[] = [];
+    const watch = (submitted: SubmittedStep, time: number) => steps.push({ submitted, time });
+    const simulation = new MattersSimulation({ seed: 5, hubs: 4, steps: 15, ...(behaviour && { behaviour }), watch });
+    simulation.run();
+    const { connection } = await open();
+    for (const key of simulation.rules.keys)
+      await connection.query(
+        `INSERT INTO validator_capabilities (signing_pubkey, capability, qualified, self_test_ok, enabled)
+         VALUES (?, 'cross_chain', 1, 1, 1)`,
+        [key]
+      );
+    const machine = matterState(simulation.rules);
+    await connection.query('START TRANSACTION');
+    for (const [number, { submitted, time }] of steps.entries()) {
+      const { submitter, sig, step } = submitted;
+      await machine.begin!(connection, time);
+      await machine.apply(connection, { submitter, number, body: matterBodyOf(step), sig }, time);
+    }
+    await connection.query('COMMIT');
+    const found = await rows(connection, 'SELECT record FROM consensus_matters');
+    assert.deepEqual(
+      found.map((row) => String(row['record'])).toSorted(),
+      simulation.matters.map(canonicalJson).toSorted(),
+      `${behaviour}`
+    );
+    const dumped = await machine.dump(connection);
+    if (behaviour !== undefined) continue;
+    const other = await open();
+    await machine.replace(other.connection, dumped);
+    assert.deepEqual(await machine.dump(other.connection), dumped);
+    for (const [table, order] of Object.entries(READ)) {
+      const [first, second] = await Promise.all(
+        [connection, other.connection].map((one) => rows(one, `SELECT * FROM ${table} ORDER BY ${order}`))
+      );
+      assert.deepEqual(first, second, table);
+      assert.ok(first!.length > 0, table);
+    }
+  }
+});
+
+test('rows that a hub wrote without a set are kept aside, and are not read any more', async () => {
+  const { connection } = await open();
+  await connection.query(
+    `INSERT INTO attestations (attestation_id, source_chain, source_action_index, dest_chain, status, validator_count)
+     VALUES ('BTC:5:LTC', 'BTC', 5, 'LTC', 'attested', 0)`
+  );
+  const machine = matterState(new MattersSimulation({ seed: 1, hubs: 4, steps: 0 }).rules);
+  await machine.replace(connection, []);
+  assert.deepEqual(await rows(connection, 'SELECT id FROM attestations'), []);
+  const [kept] = await rows(connection, 'SELECT name, record FROM matters_before_set');
+  assert.deepEqual(
+    [kept!['name'], JSON.parse(String(kept!['record']))],
+    ['attestations', ['BTC:5:LTC', null, 'attested']]
+  );
+  await machine.replace(connection, []);
+  assert.equal((await rows(connection, 'SELECT name FROM matters_before_set')).length, 1);
+});

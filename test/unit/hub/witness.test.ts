@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { MatterBook } from '../../../lab/federation/matter-book.ts';
+import { signingKey } from '../../../src/consensus/auth-signature.ts';
+import { type HubSet, matterRulesOf, setIdOf } from '../../../src/hub/federation/gossip/signatures.ts';
+import { type MatterStep, matterBodyOf, readMatter } from '../../../src/hub/federation/matters/operations.ts';
+import { type Answer, type Question, Witness } from '../../../src/hub/federation/node/witness.ts';
+import { WitnessAsks } from '../../../src/hub/witness-asks.ts';
+
+const MEMBERS = ['01', '02', '03', '04'].map((digits) => signingKey(digits.repeat(32)));
+const SET: HubSet = { keys: MEMBERS.map(({ pubkey }) => pubkey), quorum: 'byzantine' };
+const START = 1_767_225_600_000;
+const PLACE = { action: 'SEND', height: 800, hash: 'ab'.repeat(32) };
+const ATTEST = { type: 'attest', chain: 'BTC', index: 5, destination: 'LTC' } as const;
+const WORD = { kind: 'attestation', id: 'BTC:5:LTC', turn: 1 } as const;
+
+/** The first hub of a set, with a log that takes what the test hands to it. */
+async function start(steps: readonly MatterStep[]) {
+  const [key, other] = MEMBERS as [(typeof MEMBERS)[0], (typeof MEMBERS)[0]];
+  const book = new MatterBook(matterRulesOf(SET), SET.keys);
+  const bodies: string[] = [];
+  let waiting: readonly string[] = [];
+  let settle: (() => void)[] = [];
+  const witness = new Witness({
+    key,
+    set: setIdOf(SET),
+    keys: matterRulesOf(SET).keys,
+    readOpen: async () => book.matters.filter(({ endsAt }) => endsAt !== null),
+    waiting: () => waiting,
+    submit: (body) => {
+      bodies.push(body);
+      return new Promise((resolve) => settle.push(() => resolve(undefined)));
+    }
+  });
+  const take = async (submitter: string, step: MatterStep, time = START) => {
+    assert.equal(book.take({ submitter, sig: '', step }, time), null);
+    await witness.load();
+  };
+  for (const step of steps) await take(other.pubkey, step);
+  return {
+    witness,
+    bodies,
+    book,
+    key,
+    take,
+    setWaiting: (found: readonly string[]) => {
+      waiting = found;
+    },
+    settle: async () => {
+      for (const one of settle) one();
+      settle = [];
+      await Promise.resolve();
+      await Promise.resolve();
+    }
+  };
+}
+
+test('a hub says its word once, signed for its set, and is asked again in the next turn alone', async () => {
+  const { witness, bodies, key, take, settle, setWaiting } = await start([ATTEST]);
+  assert.deepEqual(witness.questions, [{ ...WORD, begunAt: START, chain: 'BTC', index: 5 }]);
+  witness.answer({ ...WORD, turn: 2, place: PLACE });
+  witness.answer({ kind: 'reorg', id: WORD.id, isSeen: true });
+  assert.deepEqual(bodies, [], 'nobody asked that');
+  witness.answer({ ...WORD, place: PLACE });
+  witness.answer({ ...WORD, place: null });
+  assert.equal(bodies.length, 1);
+  const step = readMatter(bodies[0]!)!;
+  // The set was too slow to answer: the word waits.
+  setWaiting(bodies);
+  await settle();
+  assert.deepEqual(witness.questions, []);
+  setWaiting([]);
+  assert.equal(witness.questions.length, 1, 'a word that was refused and does not wait may be said again');
+  await take(key.pubkey, step);
+  assert.deepEqual(witness.questions, []);
+});
+
+test('a hub that did not qualify is asked nothing', async () => {
+  const { witness, book, take, key } = await start([]);
+  book.qualified = SET.keys.filter((one) => one !== key.pubkey);
+  await take(MEMBERS[1]!.pubkey, ATTEST);
+  assert.deepEqual(witness.questions, []);
+});
+
+test('a question that is over is closed by one hub after the other, and not again at once', async () => {
+  const { witness, bodies, book } = await start([ATTEST]);
+  const endsAt = book.matters[0]!.endsAt!;
+  witness.tick(endsAt - 1);
+  assert.deepEqual(bodies, []);
+  assert.ok(witness.concerns({ seq: 1, time: endsAt, previous: '', operations: [] }));
+  assert.ok(!witness.concerns({ seq: 1, time: endsAt - 1, previous: '', operations: [] }));
+  for (let at = 0; at < 20_000; at += 50) witness.tick(endsAt + at);
+  assert.deepEqual(bodies, [matterBodyOf({ type: 'close', endsAt })]);
+});
+
+/** A hub that asks facts which the test sets. */
+function asking(questions: readonly Question[]) {
+  const told: Answer[] = [];
+  const facts = { place: null as typeof PLACE | null, confirmations: 0, isSeen: null as boolean | null, isDown: false };
+  const asked: number[] = [];
+  let now = START;
+  const asks = new WitnessAsks({
+    facts: {
+      actionAt: async (_chain, index) => {
+        asked.push(index);
+        return facts.isDown ? null : { place: facts.place, confirmations: facts.confirmations };
+      },
+      hasReorganised: async () => facts.isSeen
+    },
+    questions: () => questions,
+    tell: async (answer) => told.push(answer),
+    now: () => now
+  });
+  return { told, facts, asked, asks, setNow: (time: number) => (now = time) };
+}
+
+const ACTION: Question = { ...WORD, begunAt: START, chain: 'DOGE', index: 5 };
+
+test('an action is told with as many confirmations as its chain needs; that there is none only after ten minutes', async () => {
+  const { told, facts, asks, setNow } = asking([ACTION]);
+  await asks.ask();
+  Object.assign(facts, { place: PLACE, confirmations: 5 });
+  await asks.ask();
+  assert.deepEqual(told, []);
+  facts.confirmations = 6;
+  await asks.ask();
+  assert.deepEqual(told.splice(0), [{ ...WORD, place: PLACE }]);
+  facts.place = null;
+  setNow(START + 599_999);
+  await asks.ask();
+  assert.deepEqual(told, []);
+  setNow(START + 600_000);
+  await asks.ask();
+  assert.deepEqual(told.splice(0), [{ ...WORD, place: null }]);
+  facts.isDown = true;
+  await asks.ask();
+  assert.deepEqual(told, [], 'an indexer that does not answer says nothing');
+});
+
+test('a reorg is told as soon as it is seen, denied after ten minutes, and nothing is said where the node does not know', async () => {
+  const hash = '1'.repeat(64);
+  const { told, facts, asks, setNow } = asking([
+    { kind: 'reorg', id: 'x', begunAt: START, chain: 'BTC', height: 1, oldHash: hash, newHash: hash }
+  ]);
+  for (const isSeen of [null, false, true]) {
+    facts.isSeen = isSeen;
+    await asks.ask();
+  }
+  setNow(START + 600_000);
+  for (const isSeen of [null, false]) {
+    facts.isSeen = isSeen;
+    await asks.ask();
+  }
+  assert.deepEqual(
+    told,
+    [true, false].map((isSeen) => ({ kind: 'reorg', id: 'x', isSeen }))
+  );
+});
+
+test('questions that nobody can answer hold up no other, and eight are asked at once', async () => {
+  const all = Array.from({ length: 20 }, (_, at): Question => ({ ...ACTION, id: String(at), index: at }));
+  const { asks, asked } = asking(all);
+  const turns: number[] = [];
+  for (let turn = 0; turn < 4; turn++) {
+    await Promise.all([asks.ask(), asks.ask()]);
+    turns.push(asked.length);
+  }
+  assert.deepEqual(turns, [8, 16, 20, 28]);
+  assert.deepEqual(new Set(asked).size, 20);
+});

@@ -21,6 +21,9 @@ const APART: ReadonlySet<string> = new Set([
   'activations'
 ]);
 
+/** Rules that change nothing where no gas is charged: then a ledger does not depend on their heights. */
+const OF_GAS: ReadonlySet<string> = new Set(['PAID_EDITS']);
+
 /** Returns the base of a network's ledger under a profile. @param domain  COMMITMENT_DOMAIN */
 export function ledgerBaseOf(profile: Profile, network: ChainNetwork, domain: string): DatabaseBase {
   const { gas, gasPrice, roles, stakeDelays, activations } = profile;
@@ -38,7 +41,9 @@ export function ledgerBaseOf(profile: Profile, network: ChainNetwork, domain: st
     },
     ruledSettings: { limits: 'LIMITS' },
     activations: Object.fromEntries(
-      Object.keys(activations).map((name) => [name, activationHeight(profile, network, name)])
+      Object.keys(activations)
+        .filter((name) => isCharged || !OF_GAS.has(name))
+        .map((name) => [name, activationHeight(profile, network, name)])
     )
   };
 }

@@ -71,6 +71,19 @@ test('a rule change counts when its height lies above the newest block, and is r
   assert.equal(await refusal(database, baseOf(DEFAULT_PROFILE)), null, 'nor when it is left out again');
 });
 
+test('the height of a rule of fees alone is no part of a ledger without any', async () => {
+  const earlier = await indexed(DEFAULT_PROFILE);
+  const names = (await sql(earlier, 'SELECT name FROM ledger_base')).map(({ name }) => name);
+  assert.ok(names.includes('activation UNPAID_ENDS') && !names.includes('activation PAID_EDITS'));
+  assert.equal(await refusal(earlier, baseOf(withHeight('PAID_EDITS', 2))), null);
+  const charged = (height: number) => {
+    const profile = withHeight('PAID_EDITS', height);
+    return { ...profile, gas: { ...profile.gas, offerDay: 550 } };
+  };
+  const gas = await indexed(charged(2));
+  assert.match((await refusal(gas, baseOf(charged(3))))!, /activation PAID_EDITS is 2 in the database and 3 by/);
+});
+
 test('limits may change until the first block of their rule is written', async () => {
   const lower = (profile: Profile) => ({ ...profile, limits: { ...profile.limits, blockUnits: 20_000 } });
   const database = await indexed(withHeight('LIMITS', 4));

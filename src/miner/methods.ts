@@ -88,6 +88,7 @@ function coinMethods({ miner, wallet, network }: MinerMethodDeps): Readonly<Reco
       audited: ({ address, amount }) => `${amount} to ${address}`,
       errors: [...NODE_ERRORS, 'COINS_INSUFFICIENT'],
       run: async ({ address, amount }) => {
+        miner.refuseUnverified();
         paidScript(address, network);
         return await wallet.pay(address, readAmount(amount));
       }
@@ -108,6 +109,7 @@ function coinMethods({ miner, wallet, network }: MinerMethodDeps): Readonly<Reco
       write: true,
       errors: NODE_ERRORS,
       run: async ({ count, address }) => {
+        miner.refuseUnverified();
         if (address !== undefined) paidScript(address, network);
         const hashes = await wallet.mine(count, undefined, address);
         miner.noteMined(hashes.length);
@@ -121,6 +123,7 @@ function coinMethods({ miner, wallet, network }: MinerMethodDeps): Readonly<Reco
       write: true,
       errors: [...NODE_ERRORS, 'COINS_INSUFFICIENT'],
       run: async ({ tx_quantity }) => {
+        miner.refuseUnverified();
         miner.noteMined(await wallet.fill(tx_quantity));
         return { count: tx_quantity };
       }
@@ -168,7 +171,7 @@ function timeMethods({ miner }: MinerMethodDeps): Readonly<Record<string, RpcMet
   };
 }
 
-function chainMethods({ wallet, network }: MinerMethodDeps): Readonly<Record<string, RpcMethod>> {
+function chainMethods({ miner, wallet, network }: MinerMethodDeps): Readonly<Record<string, RpcMethod>> {
   return {
     set_mock_time: rpcMethod({
       summary: "Stops the node's clock; 0 lets it run again",
@@ -180,6 +183,7 @@ function chainMethods({ wallet, network }: MinerMethodDeps): Readonly<Record<str
       audited: ({ timestamp }) => String(timestamp),
       errors: NODE_ERRORS,
       run: async ({ timestamp }) => {
+        miner.refuseUnverified();
         await wallet.mockTime(timestamp);
         return 'ok' as const;
       }
@@ -192,6 +196,7 @@ function chainMethods({ wallet, network }: MinerMethodDeps): Readonly<Record<str
       audited: ({ block_hash }) => block_hash,
       errors: [...NODE_ERRORS, 'RECORD_UNKNOWN'],
       run: async ({ block_hash }) => {
+        miner.refuseUnverified();
         if (block_hash === network.genesisHash)
           throw invalid('block_hash: the first block of the chain cannot be taken off it');
         await wallet.invalidate(block_hash);
@@ -206,6 +211,7 @@ function chainMethods({ wallet, network }: MinerMethodDeps): Readonly<Record<str
       audited: ({ block_hash }) => block_hash,
       errors: [...NODE_ERRORS, 'RECORD_UNKNOWN'],
       run: async ({ block_hash }) => {
+        miner.refuseUnverified();
         await wallet.reconsider(block_hash);
         return 'ok' as const;
       }

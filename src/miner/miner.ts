@@ -49,6 +49,8 @@ export class Miner {
    * restarted.
    */
   #isPrepared = false;
+  /** Whether the node that was last heard is one of the network. */
+  #isVerified = false;
   #isSilenceTold = false;
   #state: MinerState;
 
@@ -73,6 +75,17 @@ export class Miner {
   /** Whether the node has left a request unanswered for more than 5 s. */
   get isNodeSilent(): boolean {
     return (this.#options.silentMs?.() ?? 0) > SILENCE_MS;
+  }
+
+  /**
+   * Refuses what a caller asks of a node that was not found to be of the miner's network: before the first check, and again after
+   * a failure to reach it. Another node may answer by then.
+   *
+   * @throws {PlatformError} NODE_UNREACHABLE
+   */
+  refuseUnverified(): void {
+    if (!this.#isVerified)
+      throw new PlatformError('NODE_UNREACHABLE', { reason: 'the network of the coin node has not been checked yet' });
   }
 
   /** Pauses or continues mining, and changes its times. */
@@ -118,9 +131,13 @@ export class Miner {
         await this.#step(signal);
         this.#state = { ...this.#state, consecutiveErrors: 0, refusal: null };
       } catch (caught) {
-        if (hasCode(caught, 'NODE_MISMATCH')) throw caught;
+        if (hasCode(caught, 'NODE_MISMATCH')) {
+          this.#isVerified = false;
+          throw caught;
+        }
         if (signal.aborted) return;
         this.#isPrepared = false;
+        if (!hasCode(caught, 'NODE_REFUSED')) this.#isVerified = false;
         const refusal = hasCode(caught, 'NODE_REFUSED') ? String(caught.detail['reason']) : null;
         this.#state = { ...this.#state, consecutiveErrors: this.#state.consecutiveErrors + 1, refusal };
         this.#options.log.warn({ err: caught }, 'the coin node refused or did not answer');
@@ -133,6 +150,7 @@ export class Miner {
     const { wallet, verify, log } = this.#options;
     if (!this.#isPrepared) {
       await verify(signal);
+      this.#isVerified = true;
       await wallet.prepare(signal);
       this.#isPrepared = true;
     }

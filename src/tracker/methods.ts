@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { monotonicMs } from '../chain/monotonic.ts';
+import { SYNCED_WITHIN_BLOCKS } from '../chain/report.ts';
 import { toDecimal } from '../coin/amount.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import { addressScript } from '../coin/script/address-script.ts';
@@ -136,8 +137,12 @@ export class TrackerQuestions {
     if (halted) throw new PlatformError('TRACKER_HALTED', { reason });
     if (first_sync) return; // the coins themselves refuse
     if (alarm) throw new PlatformError('TRACKER_NOT_READY', { reason: `${alarm.code}: ${alarm.reason}` });
-    if (lag !== null && !synced)
+    if (synced) return;
+    if (lag !== null && lag > SYNCED_WITHIN_BLOCKS)
       throw new PlatformError('TRACKER_BEHIND', { reason: `the UTXO tracker is ${lag} blocks behind its node` });
+    // Before its first answer a node may have any number of blocks more.
+    const doubt = lag === null ? 'does not know how far it is behind its node' : 'waits for its database';
+    throw new PlatformError('TRACKER_NOT_READY', { reason: `the UTXO tracker ${doubt}` });
   }
 
   /**

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { monotonicMs } from '../../../src/chain/monotonic.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { addressOf } from '../../../src/coin/script/address.ts';
 import { payTo } from '../../../src/coin/script/pay-scripts.ts';
+import type { PlatformError } from '../../../src/errors.ts';
 import { TrackerQuestions } from '../../../src/tracker/methods.ts';
 
 const COIN = { txid: 'ab'.repeat(32), vout: 1, value: '5', height: 7 };
@@ -52,4 +54,30 @@ test('an address in capitals, and in the other spelling of Litecoin, is asked fo
     for (const address of [usual, other]) await questions.coins(address);
     assert.deepEqual(asked.splice(0), [script.toString('hex'), script.toString('hex')]);
   }
+});
+
+test('a state that is not known to be that of the node is no answer without `sync`: before the first answer of the node, and after a crash', () => {
+  const now = monotonicMs();
+  const known = { lastProcessedBlock: 7, nodeHeight: 7, nodePolledAt: now, haltReason: null, firstSync: null };
+  const refusal = (report: object | null, crash: string | null = null) => {
+    const view = () => ({ report, crash });
+    const deps = { network: chainNetwork('litecoin', 'regtest'), view };
+    try {
+      new TrackerQuestions(deps as unknown as ConstructorParameters<typeof TrackerQuestions>[0]).refuseUnfit();
+      return null;
+    } catch (caught) {
+      return (caught as PlatformError).code;
+    }
+  };
+  assert.equal(refusal(known), null);
+  assert.equal(refusal({ ...known, nodeHeight: 11 }), 'TRACKER_BEHIND');
+  assert.equal(refusal(null), 'TRACKER_NOT_READY', 'nothing is known yet');
+  assert.equal(
+    refusal({ ...known, nodeHeight: null, nodePolledAt: null }),
+    'TRACKER_NOT_READY',
+    'the node is not heard yet'
+  );
+  assert.equal(refusal({ ...known, nodePolledAt: now - 60_000 }), 'TRACKER_NOT_READY', 'its tip is old');
+  assert.equal(refusal({ ...known, isDatabaseReachable: false }), 'TRACKER_NOT_READY', 'it may lack blocks by now');
+  assert.equal(refusal(known, 'the loop ended'), 'TRACKER_NOT_READY');
 });

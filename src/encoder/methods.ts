@@ -315,15 +315,17 @@ function refuseSilent({ node: { alarm } }: EncoderSight): void {
 }
 
 /**
- * Refuses a call that looks for coins, also while the node lacks blocks or waiting transactions: a coin that they spend would
- * look free, and one that they pay would be missing.
+ * Refuses a call that looks for coins, also before the node was looked at, and while it lacks blocks or waiting transactions: a
+ * coin that they spend would look free, and one that they pay would be missing.
  *
  * @throws {PlatformError} NODE_UNREACHABLE, NODE_BEHIND
  */
 function refuseUnfit(seen: EncoderSight): void {
   refuseSilent(seen);
-  const { alarm } = seen.node;
+  const { tip, alarm } = seen.node;
   if (alarm?.code === 'NODE_BEHIND') throw new PlatformError('NODE_BEHIND', { reason: alarm.reason });
+  if (tip === null && alarm === null)
+    throw new PlatformError('NODE_UNREACHABLE', { reason: 'the coin node has not been looked at yet' });
 }
 
 /** Returns the result of `health`, from memory. */

@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { NodeChain } from '../../../src/coin/node/node-chain.ts';
 import { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
@@ -38,6 +39,8 @@ export interface TestEncoder {
   call<T = Readonly<Record<string, string>>>(method: string, params?: unknown): Promise<T>;
   close(): Promise<void>;
 }
+
+const [LOOKS, LOOK_MS] = [2_000, 5];
 
 interface TestEncoderOptions {
   readonly apiKey?: string;
@@ -86,6 +89,8 @@ export async function startTestEncoder(
     serves: (code) => code === LOOP_NETWORK.code
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
+  // Until its first look at the node it refuses calls that look for coins.
+  for (let left = LOOKS; left > 0 && watching.tip === null && watching.alarm === null; left--) await sleep(LOOK_MS);
   const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
   const ask: TestEncoder['ask'] = async (method, params, headers = {}) => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });

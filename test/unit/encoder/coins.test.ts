@@ -233,7 +233,8 @@ test('TRACKER_NOT_READY: get_utxos waits for a tracker that reads the mempool, t
     lacksMempool: readings++ < readyAfter
   });
   const spendable = async (some: readonly object[]) => some.map((coin) => ({ ...coin, confirmations: 1 }));
-  const seen = { node: { tip: null, ageMs: null, alarm: null, isFit: true }, tracker: () => undefined };
+  const node = { tip: null as object | null, ageMs: null, alarm: null, isFit: true };
+  const seen = { node, tracker: () => undefined };
   const deps = { seen, network, coins: { askedBy: () => ({ read, spendable }) }, reservations: { ttlMs: 1_000 } };
   const methods = encoderMethods(deps as unknown as EncoderMethodDeps);
   const caller = { address: '127.0.0.1', aside: (work: () => unknown) => work() } as unknown as RpcCaller;
@@ -241,6 +242,9 @@ test('TRACKER_NOT_READY: get_utxos waits for a tracker that reads the mempool, t
     ((await methods['get_utxos']!.run({ address, ...more }, caller)) as { height: number | null }[]).map(
       ({ height }) => height
     );
+  await assert.rejects(ask(), { code: 'NODE_UNREACHABLE', message: /has not been looked at yet/ });
+  assert.equal(readings, 0);
+  node.tip = { height: 7 };
   assert.deepEqual(await ask(), [7, null]);
   assert.equal(readings, 3);
   readyAfter = Number.POSITIVE_INFINITY;

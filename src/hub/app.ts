@@ -6,6 +6,7 @@ import type { RpcAppDeps } from '../service/life/rpc-frame.ts';
 import type { ServiceActors } from '../service/routes/debug.ts';
 import { askChains } from './chain-facts.ts';
 import { chainRegistryRoute } from './chain-registry.ts';
+import { configuredServices } from './chain-services.ts';
 import { type HubMethodSettings, hubMethods } from './methods/all.ts';
 import { hubPipeline } from './pipeline.ts';
 import { keepPruned, type PruningSettings } from './pruning.ts';
@@ -91,7 +92,7 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
         database,
         config,
         { onChange: () => stream.changed(), clockOffMs, set },
-        askChains(database, deps.log)
+        askChains(configuredServices(database), deps.log)
       ),
       requestsPerMinute: config.HUB_RATE_LIMIT_RPM,
       bodyLimitBytes: BODY_LIMIT_BYTES,

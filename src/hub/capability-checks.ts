@@ -47,7 +47,7 @@ async function findFault(name: (typeof CAPABILITIES)[number], hub: CheckedHub): 
       return findPriceFault(hub);
     case 'cross_chain': {
       const answers = await hub.facts.indexersAnswer();
-      if (answers.length === 0) return 'the configuration names no indexer';
+      if (answers.length === 0) return 'CAPABILITY_INDEXERS names no indexer';
       const silent = answers.filter(({ isUp }) => !isUp).map(({ chain }) => chain);
       return silent.length === 0 ? null : `the indexer of ${silent.join(', ')} does not answer`;
     }

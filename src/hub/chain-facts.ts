@@ -1,17 +1,14 @@
-import { CHAIN_NETWORKS, type ChainNetwork } from '../coin/chains.ts';
+import { CHAIN_NETWORKS } from '../coin/chains.ts';
 import { NodeRpc } from '../coin/node/node-rpc.ts';
-import type { HubPlace } from '../config/variables.ts';
 import { parseAmount } from '../consensus/amount.ts';
 import type { Logger } from '../log.ts';
 import { callMethod, reasonOf } from '../service/rpc/call-method.ts';
 import { Turns } from '../service/turns/turns.ts';
 import { SparseLines } from '../sparse-lines.ts';
+import type { ChainServices } from './chain-services.ts';
 import type { ActionPlace } from './federation/matters/records.ts';
-import { pickSettings } from './settings.ts';
-import { buildTree } from './store/config-tree.ts';
-import type { HubDatabase } from './store/database.ts';
 
-/** Answers of the services that this hub's configuration names; null if none is named, or it does not answer. */
+/** Answers of indexers and coin nodes; null if none is named, or it does not answer. */
 export interface ChainFacts {
   /**
    * Counts the blocks from an action of a chain to the newest; 0: there is no such action. @param address of the asker: networks
@@ -53,39 +50,13 @@ const OUT_OF_RANGE = /-8\b|out of range/i;
 /** The same if it has never seen a block. */
 const UNKNOWN_BLOCK = /-5\b|not found/i;
 
-const INDEXER = {
-  host: { service: 'indexer', params: ['host'] },
-  port: { service: 'indexer', params: ['service_port'] }
-} as const;
-const NODE = {
-  host: { service: 'node', params: ['host'] },
-  port: { service: 'node', params: ['port'] },
-  user: { service: 'node', params: ['user'] },
-  password: { service: 'node', params: ['pass'] }
-} as const;
-
 /** Fields of an answer that was not checked yet. */
 type Fields = Readonly<Record<string, unknown>>;
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** Asks the indexer and the coin node of a chain: those of its mainnet, or of the one network that the configuration names. */
-export function askChains(database: HubDatabase, log: Logger): ChainFacts {
-  const placesOf = async (
-    chain: string,
-    places: Readonly<Record<string, HubPlace>>
-  ): Promise<Readonly<Record<string, string>> | null> => {
-    const { entries } = await database.read('selectConfigState');
-    const tree = buildTree(entries);
-    const found = CHAIN_NETWORKS.filter(({ ticker }) => ticker === chain)
-      .map((network): [ChainNetwork, Readonly<Record<string, string>>] => [
-        network,
-        pickSettings(tree, network, places, []).texts
-      ])
-      .filter(([, { host, port }]) => host !== undefined && port !== undefined);
-    const main = found.find(([{ network }]) => network === 'mainnet') ?? (found.length === 1 ? found[0] : undefined);
-    return main?.[1] ?? null;
-  };
+/** Asks the indexers and coin nodes that some services are. */
+export function askChains({ indexerOf, nodeOf }: ChainServices, log: Logger): ChainFacts {
   const turns = new Turns({ atOnce: ASKS_AT_ONCE });
   const lines = new SparseLines();
   const orNull = async <T>(what: string, address: string, ask: () => Promise<T | null>): Promise<T | null> => {
@@ -97,20 +68,18 @@ export function askChains(database: HubDatabase, log: Logger): ChainFacts {
       return null;
     }
   };
-  const urlOf = (host: string, port: string) => `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   const askIndexer = async (chain: string, method: string, params: object): Promise<unknown> => {
-    const { host, port } = (await placesOf(chain, INDEXER)) ?? {};
-    if (host === undefined || port === undefined) return null;
-    return await callMethod(`${urlOf(host, port)}/`, method, params, { signal: AbortSignal.timeout(PATIENCE_MS) });
+    const url = await indexerOf(chain);
+    if (url === null) return null;
+    return await callMethod(`${url}/`, method, params, { signal: AbortSignal.timeout(PATIENCE_MS) });
   };
-
   const onNode = async <T>(
     chain: string,
     work: (call: (method: string, params: readonly unknown[]) => Promise<unknown>) => Promise<T>
   ): Promise<T | null> => {
-    const { host, port, user = '', password = '' } = (await placesOf(chain, NODE)) ?? {};
-    if (host === undefined || port === undefined) return null;
-    const rpc = new NodeRpc({ url: urlOf(host, port), user, password, timeoutMs: PATIENCE_MS, retries: 0 });
+    const node = await nodeOf(chain);
+    if (node === null) return null;
+    const rpc = new NodeRpc({ ...node, timeoutMs: PATIENCE_MS, retries: 0 });
     try {
       return await work((method, params) => rpc.call(method, [...params], AbortSignal.timeout(PATIENCE_MS)));
     } finally {
@@ -186,7 +155,7 @@ export function askChains(database: HubDatabase, log: Logger): ChainFacts {
     indexersAnswer: async () => {
       const chains = [...new Set(CHAIN_NETWORKS.map(({ ticker }) => ticker))];
       const asked = chains.map(async (chain) => {
-        if (!(await orNull(`the indexer of ${chain}`, OWN, () => placesOf(chain, INDEXER)))) return [];
+        if (!(await orNull(`the indexer of ${chain}`, OWN, () => indexerOf(chain)))) return [];
         const answer = await orNull(`the indexer of ${chain}`, OWN, () => askIndexer(chain, 'ping', {}));
         return [{ chain, isUp: answer !== null }];
       });

@@ -20,6 +20,7 @@ import type { ActorReport } from '../wire/state/report.ts';
 import { createHubApp } from './app.ts';
 import { checkCapabilities } from './capability-checks.ts';
 import { askChains } from './chain-facts.ts';
+import { configuredServices, ownServices } from './chain-services.ts';
 import type { ValidatorAsks, ValidatorNotices, ValidatorState } from './federation/node/validator-asks.ts';
 import type { Question } from './federation/node/witness.ts';
 import type { OracleSettings } from './oracle/oracle.ts';
@@ -57,6 +58,8 @@ const PRICES = { ...HUB, kind: 'prices' } as const;
 const VALIDATOR = { ...HUB, kind: 'validator' } as const;
 /** Time between two looks for stake and self-tests. */
 const CHECK_EVERY_MS = 60_000;
+/** Chain that has the stakes. */
+const STAKES = 'BTC';
 /** Time between two looks for what the set wants to know of chains. */
 const ASK_EVERY_MS = 5_000;
 
@@ -185,8 +188,15 @@ export async function startHub(
             .catch(() => undefined);
       };
       if (member) {
-        const facts = askChains(database, log);
-        const hub = { facts, pubkey: quorumOf(member).self, minimumStakes: config.HUB_CAPABILITY_CONFIG };
+        const { CAPABILITY_INDEXERS: indexers = [], CAPABILITY_NODES: nodes = [] } = config;
+        const facts = askChains(ownServices(indexers, nodes), log);
+        const hasStakes = indexers.some(({ chain }) => chain === STAKES);
+        const { stakeOf } = hasStakes ? facts : askChains(configuredServices(database), log);
+        const hub = {
+          facts: { ...facts, stakeOf },
+          pubkey: quorumOf(member).self,
+          minimumStakes: config.HUB_CAPABILITY_CONFIG
+        };
         const roundIntervalMs = config.ORACLE_ROUND_INTERVAL;
         const answering = { facts, questions: () => questions, now: Date.now };
         const asks = new WitnessAsks({ ...answering, tell: (answer) => tell('answer', answer) });

@@ -115,8 +115,15 @@ export function findValidatorWarnings(config: ValidatorConfig): readonly string[
       .filter(isSet)
       .map((name) => `${name} is set and not used: without P2P_VALIDATOR_ADDR this hub is a standalone one`);
   const { members = [], quorum = 'specified' } = config.HUB_FEDERATION ?? {};
+  const { CAPABILITY_INDEXERS: indexers = [] } = config;
+  const isToldStake = members.length > 1 && !indexers.some(({ chain }) => chain === 'BTC');
   const isUnsafe = quorum === 'specified' && pbftQuorum(members.length) < byzantineQuorum(members.length);
   return [
+    ...(isToldStake
+      ? [
+          'CAPABILITY_INDEXERS names no indexer of BTC: every member of the set can name the one that tells the stake of this hub, by updateconfig'
+        ]
+      : []),
     ...(isUnsafe
       ? [
           `one lying hub of ${members.length} can make two decisions of one under the quorum of the specification: set "quorum" in HUB_FEDERATION to "byzantine", the same at all hubs`

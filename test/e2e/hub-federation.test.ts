@@ -57,6 +57,8 @@ function start(member: Member, ...options: readonly string[]): void {
     ...ROUNDS,
     HUB_FEDERATION: file,
     HUB_CAPABILITY_CONFIG: capabilities,
+    CAPABILITY_INDEXERS: `BTC=${world}`,
+    CAPABILITY_NODES: `BTC=${world.replace('//', '//u:p@')}`,
     PRICE_SOURCES: 'kraken',
     PRICE_SOURCE_KRAKEN_URL: world
   };
@@ -131,6 +133,8 @@ async function agreed(hubs: readonly Member[]): Promise<Answer> {
 /** Hashes of the block with the action that is attested: before a reorg of the coin node, and after it. */
 const [OLD_HASH, NEW_HASH] = ['ab'.repeat(32), 'cd'.repeat(32)];
 let isReorganised = false;
+/** Requests to the services that a lying member named in the configuration. */
+let ofLiar: readonly unknown[] = [];
 
 /** Results of an indexer of Bitcoin that knows one action, and of a coin node, by method. */
 const OF_CHAIN: Readonly<Record<string, (param: unknown) => Answer>> = {
@@ -312,11 +316,14 @@ test('hubs whose own indexer tells enough stake agree on prices, and sign what t
   const keys = members.map(({ seed }) => signingKey(seed).pubkey);
   for (const member of members)
     await call(member, 'pushchaintip', { coin: 'bitcoin', block_height: 800_000, block_time: 1_700_000_000 });
-  const indexer = { host: '127.0.0.1', service_port: new URL(world).port };
+  // One that lies names services of its own for all: nobody signs what they say.
+  const lying = await startPriceService((_, response) => response.end());
+  const place = { host: '127.0.0.1', port: new URL(lying.url).port, service_port: new URL(lying.url).port };
   const { result } = await call(members[0]!, 'updateconfig', {
-    config: { BTC: { mainnet: { 'x-indexer': indexer } } }
+    config: { BTC: { mainnet: { 'x-indexer': place, 'x-node': place } } }
   });
   assert.deepEqual(result, { status: 'success' });
+  ofLiar = lying.requests;
   let round: Answer;
   await eventually('a round of three can be published', async () => {
     const { result: rounds } = await call(members[3]!, 'getpricerounds');
@@ -355,11 +362,7 @@ async function alike(method: string, params: object, isMet: (result: Answer) => 
 }
 
 test('hubs attest what their own indexers find, take it back when their coin nodes were reorganised, and attest it anew', async () => {
-  const [first, second, third, poor] = members as [Member, Member, Member, Member];
-  const { hostname: host, port } = new URL(world);
-  const node = { host, port, user: 'u', pass: 'p' };
-  const wrote = await call(first, 'updateconfig', { config: { BTC: { mainnet: { 'x-node': node } } } });
-  assert.deepEqual(wrote.result, { status: 'success' }, JSON.stringify(wrote));
+  const [, second, third, poor] = members as [Member, Member, Member, Member];
   await alike('getvalidatorcapabilities', { capability: 'cross_chain' }, (found) => found.length === 3);
   const action = { source_chain: 'BTC', source_action_index: 5, dest_chain: 'LTC' };
   const attestation = { attestation_id: 'BTC:5:LTC' };
@@ -387,6 +390,7 @@ test('hubs attest what their own indexers find, take it back when their coin nod
     ({ status, consensus_proof }) => status === 'attested' && JSON.parse(consensus_proof).turn === 2
   );
   assert.deepEqual(JSON.parse(again.consensus_proof).statement.hash, NEW_HASH);
+  assert.deepEqual(ofLiar, [], 'the services that a member named are not asked');
 });
 
 test('a parameter is proposed at one hub, and passes with the votes of three', async () => {

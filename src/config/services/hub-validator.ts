@@ -1,4 +1,5 @@
 import { CAPABILITIES } from '../../coin/capabilities.ts';
+import { CHAINS, chainNetwork } from '../../coin/chains.ts';
 import { isSigningKey } from '../../coin/signing-key.ts';
 import { readJsonFile } from '../json-file.ts';
 import { integer, list, parsed, port, type Values } from '../variables.ts';
@@ -58,6 +59,36 @@ function readKey(entry: string): string {
   if (!isSigningKey(entry)) throw new Error(`must list Ed25519 keys of 64 hexadecimal digits, not "${entry}"`);
   return entry.toLowerCase();
 }
+
+/** A service of one chain that this hub's operator trusts. */
+export interface ChainService {
+  /** `BTC`. */
+  readonly chain: string;
+  /** Base URL without an account and a slash at its end. */
+  readonly url: string;
+  readonly user: string;
+  readonly password: string;
+}
+
+const TICKERS = CHAINS.map((chain) => chainNetwork(chain, 'mainnet').ticker);
+
+/** Returns the service that `BTC=http://user:password@host:port` names. @throws {Error} whose message has no password */
+function readChainService(entry: string): ChainService {
+  const [, chain = '', text = ''] = /^([A-Z]+)=(.+)$/.exec(entry) ?? [];
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const isBase = url !== null && ['http:', 'https:'].includes(url.protocol) && url.search === '' && url.hash === '';
+  if (!isBase || !TICKERS.some((ticker) => ticker === chain))
+    throw new Error(`must list services such as BTC=http://host:port, each of one of ${TICKERS.join(', ')}`);
+  return {
+    chain,
+    url: `${url.origin}${url.pathname.replace(/\/+$/, '')}`,
+    user: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password)
+  };
+}
+
+const showServices = (services: readonly ChainService[] | undefined): string =>
+  (services ?? []).map(({ chain, url }) => `${chain}=${url}`).join(', ');
 
 function readCapabilityName(entry: string): string {
   if (!CAPABILITIES.some((name) => name === entry))
@@ -124,6 +155,16 @@ export const validatorVariables = {
     max: 86_400_000,
     doc: 'ms from the beginning of a round in which hubs of a set submit prices, the same at all of them; unset: three tenths of ORACLE_ROUND_INTERVAL',
     example: '180000'
+  }),
+  CAPABILITY_INDEXERS: list(readChainService, {
+    doc: "indexers of this hub's own, by chain: what they say is signed for the set, and that of BTC tells the stake; the configuration is no place for them, since every member can write it; unset: no cross_chain, and the stake is that of the indexer in the configuration",
+    example: 'BTC=http://127.0.0.1:3004,LTC=http://127.0.0.1:3014',
+    show: showServices
+  }),
+  CAPABILITY_NODES: list(readChainService, {
+    doc: "coin nodes of this hub's own, by chain, which tell reorgs; unset: it says nothing about them",
+    example: 'BTC=http://user:password@127.0.0.1:8332',
+    secret: true
   }),
   DISABLED_CAPABILITIES: list(readCapabilityName, {
     doc: 'capabilities that this hub does not serve: price, cross_chain, oracle_publish, attestation',

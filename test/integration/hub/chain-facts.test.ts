@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
 import { askChains } from '../../../src/hub/chain-facts.ts';
+import { configuredServices } from '../../../src/hub/chain-services.ts';
 import type { HubDatabase } from '../../../src/hub/store/database.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { type RunningHub, runHub } from '../../support/hub/run-hub.ts';
@@ -76,7 +77,7 @@ function factsOf(module: string, params: Readonly<Record<string, unknown>>) {
     param,
     value: String(value)
   }));
-  return askChains({ read: async () => ({ entries }) } as unknown as HubDatabase, silentLogger);
+  return askChains(configuredServices({ read: async () => ({ entries }) } as unknown as HubDatabase), silentLogger);
 }
 
 test('a hub has seen a reorg where its coin node knows both blocks, and has the new one', async () => {

@@ -147,17 +147,16 @@ test('CONFIG_INVALID: validator mode needs its key, the first round, and a set t
   assert.match(findValidatorFaults(values).join(), /HUB_FEDERATION must name the set/);
 });
 
-test('hubs of other times of rounds are of another set', () => {
+test('hubs of other times of rounds and votings are of another set', () => {
   const of = (env: Record<string, string> = {}, members = 4) =>
     hubSetOf(load({ members: MEMBERS.slice(0, members) }, { ...VALIDATOR, ...env }))!;
   const rounds = { epochStartMs: 1, intervalMs: 600_000, windowMs: 180_000, minSubmissions: 3 };
   assert.deepEqual(of().rounds, rounds);
   assert.equal(of({}, 3).rounds!.minSubmissions, 1);
   const changed = { ORACLE_EPOCH_START: '2', ORACLE_ROUND_INTERVAL: '500000', ORACLE_MIN_SUBMISSIONS: '2' };
-  const others = Object.entries({ ...changed, ORACLE_SUBMISSION_WINDOW: '170000' }).map(([name, value]) =>
-    setIdOf(of({ [name]: value }))
-  );
-  assert.equal(new Set([setIdOf(of()), ...others]).size, 5);
+  const more = { ORACLE_SUBMISSION_WINDOW: '170000', GOV_VOTING_PERIOD: '1000' };
+  const others = Object.entries({ ...changed, ...more }).map(([name, value]) => setIdOf(of({ [name]: value })));
+  assert.equal(new Set([setIdOf(of()), ...others]).size, 6);
   const faults = (env: Record<string, string>) =>
     findValidatorFaults(load({ members: MEMBERS }, { ...VALIDATOR, ...env })).join();
   assert.match(faults({ ORACLE_MIN_SUBMISSIONS: '6' }), /ORACLE_MIN_SUBMISSIONS=6 is more than the members/);
@@ -170,4 +169,32 @@ test('a set that one lying hub can split is warned about, and none that it canno
     findValidatorWarnings(load({ members: MEMBERS.slice(0, members), quorum })).filter((line) => /lying/.test(line))
       .length;
   assert.deepEqual([warnings(4), warnings(5), warnings(5, 'byzantine'), warnings(5, 'specified')], [0, 1, 0, 1]);
+});
+
+test('CONFIG_INVALID: services of a hub of its own are named by chain, and no password is shown', () => {
+  const read = (env: Readonly<Record<string, string>>) => loadConfig(hubVariables, { env: { ...DATABASE, ...env } });
+  const named = 'BTC=http://127.0.0.1:3004/, LTC=https://indexer.example/ltc';
+  const { CAPABILITY_INDEXERS, CAPABILITY_NODES } = read({
+    CAPABILITY_INDEXERS: named,
+    CAPABILITY_NODES: 'BTC=http://user:p%40ss@127.0.0.1:8332'
+  }).values;
+  assert.deepEqual(CAPABILITY_INDEXERS, [
+    { chain: 'BTC', url: 'http://127.0.0.1:3004', user: '', password: '' },
+    { chain: 'LTC', url: 'https://indexer.example/ltc', user: '', password: '' }
+  ]);
+  assert.deepEqual(CAPABILITY_NODES, [{ chain: 'BTC', url: 'http://127.0.0.1:8332', user: 'user', password: 'p@ss' }]);
+  for (const wrong of ['http://127.0.0.1', 'btc=http://a', 'XRP=http://a', 'BTC=ftp://u:hunter2@a', 'BTC=http://a?b'])
+    for (const name of ['CAPABILITY_INDEXERS', 'CAPABILITY_NODES'])
+      assert.throws(
+        () => read({ [name]: wrong }),
+        ({ message }: Error) => message.includes(name) && !message.includes('hunter2')
+      );
+});
+
+test('a hub of a set without an indexer of its own is warned: members could name the one that tells its stake', () => {
+  const warnings = (env: Record<string, string> = {}) =>
+    findValidatorWarnings(load({ members: MEMBERS.slice(0, 4) }, { ...VALIDATOR, ...env })).join();
+  assert.match(warnings(), /CAPABILITY_INDEXERS names no indexer of BTC/);
+  assert.match(warnings({ CAPABILITY_INDEXERS: 'LTC=http://a' }), /CAPABILITY_INDEXERS names no indexer of BTC/);
+  assert.equal(warnings({ CAPABILITY_INDEXERS: 'BTC=http://a' }), '');
 });

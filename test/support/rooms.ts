@@ -130,7 +130,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'ws',
     'xstate',
     'src/hub/federation/consensus/',
-    'type src/hub/federation/rounds/',
+    'src/hub/federation/rounds/',
     'type src/hub/federation/matters/',
     'machines/hub/',
     'src/consensus/'

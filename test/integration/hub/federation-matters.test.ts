@@ -3,10 +3,13 @@ import { after, test } from 'node:test';
 import { MATTER_BEHAVIOURS, MattersSimulation } from '../../../lab/federation/matters.ts';
 import { canonicalJson } from '../../../src/consensus/canonical-json.ts';
 import { rows } from '../../../src/db/connection.ts';
-import { matterState } from '../../../src/hub/federation/journal/matter-state.ts';
+import { matterRulesOf } from '../../../src/hub/federation/gossip/signatures.ts';
+import { matterState, readOpenMatters } from '../../../src/hub/federation/journal/matter-state.ts';
+import { readRoundFacts } from '../../../src/hub/federation/journal/round-state.ts';
 import type { SubmittedStep } from '../../../src/hub/federation/matters/decide.ts';
-import { matterBodyOf } from '../../../src/hub/federation/matters/operations.ts';
+import { type MatterStep, matterBodyOf } from '../../../src/hub/federation/matters/operations.ts';
 import { type JournalDatabase, openJournal } from '../../federation/database.ts';
+import { SET } from '../../federation/node.ts';
 
 const opened: JournalDatabase[] = [];
 after(() => {
@@ -85,4 +88,38 @@ test('rows that a hub wrote without a set are kept aside, and are not read any m
   );
   await machine.replace(connection, []);
   assert.equal((await rows(connection, 'SELECT name FROM matters_before_set')).length, 1);
+});
+
+test('the bounds of evidence are those that the set voted for last, in any case of their names', async () => {
+  const { connection } = await open();
+  const rules = matterRulesOf(SET);
+  const machine = matterState(rules);
+  let time = 1_767_225_600_000;
+  const take = async (submitter: string, step: MatterStep) => {
+    time += 1_000;
+    await machine.begin!(connection, time);
+    return await machine.apply(
+      connection,
+      { submitter, number: 0, body: matterBodyOf(step), sig: 'aa'.repeat(64) },
+      time
+    );
+  };
+  const propose = (parameter: string, proposedValue: string) =>
+    take(SET.keys[0]!, { type: 'propose', parameter, currentValue: null, proposedValue, rationale: null });
+  const pass = async (parameter: string, proposedValue: string) => {
+    assert.equal(await propose(parameter, proposedValue), null);
+    const [proposal] = await readOpenMatters(connection);
+    for (const hub of SET.keys.slice(0, 3))
+      assert.equal(await take(hub, { type: 'vote', id: proposal!.id, approves: true }), null);
+  };
+  const bounds = async () => (await readRoundFacts(connection)).bounds;
+  assert.deepEqual(await bounds(), { missed: 10, offPercent: '10' });
+  assert.match((await propose('SLASH_MISSED_ROUNDS_THRESHOLD', '13'))!, /by \+25 % or -20 % at most/);
+  await pass('slash_missed_rounds_threshold', '12.5');
+  await pass('SLASH_DEVIATION_THRESHOLD', '8');
+  assert.deepEqual(await bounds(), { missed: 12, offPercent: '8' });
+  await pass('SLASH_DEVIATION_THRESHOLD', '9.5');
+  assert.deepEqual(await bounds(), { missed: 12, offPercent: '9.5' });
+  assert.equal(await propose('SLASH_DEVIATION_THRESHOLD', '9'), null);
+  assert.deepEqual(await bounds(), { missed: 12, offPercent: '9.5' }, 'one that is open changes nothing');
 });

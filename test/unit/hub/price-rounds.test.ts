@@ -133,6 +133,17 @@ test('property: hubs that lie, as many as may, move no price beyond those of hon
   }
 });
 
+test('the set may change how far a price is taken for honest', () => {
+  const off = [...FOUR.slice(0, 3), submissionOf('d', '113.00000000')];
+  const far = (offPercent: string) => {
+    const found = decideRound(RULES, NO_ROUNDS, KEYS, roundOf(off), ENDED, { offPercent });
+    assert.ok(typeof found !== 'string', String(found));
+    return found.decided.far;
+  };
+  // The price in the middle is 101.5.
+  assert.deepEqual([far('10'), far('11.33'), far('11.34'), far('12.5')], [['d'], ['d'], [], []]);
+});
+
 test('a hub without the stake does not count; one that misses a round, is far off or signs two is named', () => {
   const second = submissionOf('c', '105.00000000');
   const far = submissionOf('d', '112.00000000');

@@ -6,6 +6,7 @@ import { byzantineQuorum, pbftQuorum } from '../../../consensus/pbft-quorum.ts';
 import type { Batch, Message, Operation, Signed } from '../consensus/messages.ts';
 import type { Rules } from '../consensus/rules.ts';
 import type { MatterRules, Statement } from '../matters/rules.ts';
+import { FIRST_BOUNDS } from '../rounds/decide.ts';
 import type { RoundRules, Seen, Submission } from '../rounds/statements.ts';
 
 /** Facts that all hubs of a set agree on before they begin. */
@@ -83,6 +84,8 @@ export function matterRulesOf(set: HubSet): MatterRules {
   const { rounds, votingPeriodMs = VOTING_PERIOD_MS } = set;
   const settings = {
     GOV_VOTING_PERIOD: votingPeriodMs,
+    SLASH_MISSED_ROUNDS_THRESHOLD: FIRST_BOUNDS.missed,
+    SLASH_DEVIATION_THRESHOLD: FIRST_BOUNDS.offPercent,
     ...(rounds && {
       ORACLE_ROUND_INTERVAL: rounds.intervalMs,
       ORACLE_SUBMISSION_WINDOW: rounds.windowMs,

@@ -57,6 +57,13 @@ export async function readOpenMatters(connection: Connection): Promise<readonly 
   return await select(connection, 'ends_at IS NOT NULL', []);
 }
 
+/** Returns the value of a parameter that the set voted for last; `first` before that. */
+export async function readPassed(connection: Connection, parameter: string, first: string): Promise<string> {
+  const passed = await select(connection, "kind = 'proposal' AND topic = ? AND status = 'passed'", [parameter]);
+  const last = passed.at(-1);
+  return last?.kind === 'proposal' ? last.proposedValue : first;
+}
+
 async function readFacts(
   connection: Connection,
   step: MatterStep,

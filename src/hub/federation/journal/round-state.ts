@@ -1,15 +1,21 @@
 import { type Connection, rows } from '../../../db/connection.ts';
 import { insertSignedRound } from '../../store/prices/prices.ts';
 import type { Operation } from '../consensus/messages.ts';
-import { type DecidedRound, decideRound, NO_ROUNDS, type RoundsBefore } from '../rounds/decide.ts';
+import {
+  type DecidedRound,
+  decideRound,
+  type EvidenceBounds,
+  FIRST_BOUNDS,
+  NO_ROUNDS,
+  type RoundsBefore
+} from '../rounds/decide.ts';
 import { readRound } from '../rounds/operations.ts';
 import type { GatheredRound, RoundRules } from '../rounds/statements.ts';
+import { readPassed } from './matter-state.ts';
 import type { StateMachine } from './state-machine.ts';
 
 /** Rounds that are kept, with who took part in them. */
 const KEPT_ROUNDS = 100;
-/** Rounds in a row after which a hub that misses one more is told as evidence. */
-const MOST_MISSED = 10;
 /** Rows of evidence that are kept. */
 const KEPT_EVIDENCE = 1_000;
 
@@ -25,6 +31,8 @@ export interface RoundFacts {
   readonly before: RoundsBefore;
   /** Hubs that qualify for prices. */
   readonly qualified: readonly string[];
+  /** Bounds that the set has voted on. */
+  readonly bounds: EvidenceBounds;
 }
 
 /** Reads the facts that the next round is decided by. */
@@ -36,7 +44,13 @@ export async function readRoundFacts(connection: Connection): Promise<RoundFacts
   );
   return {
     before: last ? (JSON.parse(String(last['after'])) as RoundsBefore) : NO_ROUNDS,
-    qualified: qualified.map((row) => String(row['signing_pubkey']))
+    qualified: qualified.map((row) => String(row['signing_pubkey'])),
+    bounds: {
+      missed: Math.floor(
+        Number(await readPassed(connection, 'SLASH_MISSED_ROUNDS_THRESHOLD', `${FIRST_BOUNDS.missed}`))
+      ),
+      offPercent: await readPassed(connection, 'SLASH_DEVIATION_THRESHOLD', FIRST_BOUNDS.offPercent)
+    }
   };
 }
 
@@ -51,12 +65,12 @@ export function roundState(rules: RoundRules | null): StateMachine {
       const gathered = readRound(body);
       if (!gathered) return 'it has no round';
       if (!rules) return 'this set makes no rounds';
-      const { before, qualified } = await readRoundFacts(connection);
-      const found = decideRound(rules, before, qualified, gathered, time);
+      const { before, qualified, bounds } = await readRoundFacts(connection);
+      const found = decideRound(rules, before, qualified, gathered, time, bounds);
       if (typeof found === 'string') return found;
       const { decided, after } = found;
       await insert(connection, 'consensus_rounds', [[decided.round, JSON.stringify(decided), JSON.stringify(after)]]);
-      await insert(connection, 'slash_evidence', evidenceOf(decided, after, gathered));
+      await insert(connection, 'slash_evidence', evidenceOf(decided, after, gathered, bounds));
       await prune(connection);
       await insertPrices(connection, decided);
       return null;
@@ -95,7 +109,12 @@ async function insert(connection: Connection, table: Table, values: readonly (re
 }
 
 /** Returns the rows of evidence that a round gives: keys, reasons, and what shows them. */
-function evidenceOf(decided: DecidedRound, { missed }: RoundsBefore, { submissions }: GatheredRound): unknown[][] {
+function evidenceOf(
+  decided: DecidedRound,
+  { missed }: RoundsBefore,
+  { submissions }: GatheredRound,
+  bounds: EvidenceBounds
+): unknown[][] {
   const { round, far, split, pairs } = decided;
   const of = (key: string) => submissions.filter(({ submitter }) => submitter === key);
   const rowOf = (key: string, reason: string, detail: unknown) => [round, key, reason, JSON.stringify(detail)];
@@ -103,7 +122,7 @@ function evidenceOf(decided: DecidedRound, { missed }: RoundsBefore, { submissio
     ...far.map((key) => rowOf(key, 'deviation', { submissions: of(key), pairs })),
     ...split.map((key) => rowOf(key, 'equivocation', { submissions: of(key) })),
     ...Object.entries(missed)
-      .filter(([, count]) => count === MOST_MISSED + 1)
+      .filter(([, count]) => count === bounds.missed + 1)
       .map(([key, count]) => rowOf(key, 'missed', { rounds: count }))
   ];
 }

@@ -130,8 +130,8 @@ export class PriceRounds {
     const gathered = operations[at] && readRound(operations[at].body);
     if (!gathered || seq !== applied + 1) return undefined;
     if (operations.slice(0, at).some(({ body }) => readCapability(body) !== null)) return undefined;
-    const { before, qualified } = await journal.facts();
-    const found = decideRound(rules, before, qualified, gathered, time);
+    const { before, qualified, bounds } = await journal.facts();
+    const found = decideRound(rules, before, qualified, gathered, time, bounds);
     const statement = typeof found === 'string' ? null : statementOf(found.decided);
     return statement ? await this.#sign(gathered.round, statement) : undefined;
   }

@@ -1,3 +1,4 @@
+import { knownAmount, parseAmount } from '../../../consensus/amount.ts';
 import { PAIRS, type PricedCoin } from '../../oracle/pairs.ts';
 import {
   boundTo,
@@ -48,6 +49,17 @@ export interface DecidedRound {
   readonly split: readonly string[];
 }
 
+/** Bounds beyond which a hub is told as evidence; the set may change them. */
+export interface EvidenceBounds {
+  /** Rounds in a row that a hub may miss. */
+  readonly missed: number;
+  /** Largest distance of a hub's price from the one in the middle, a decimal in percent. */
+  readonly offPercent: string;
+}
+
+/** Bounds before the set has changed them. */
+export const FIRST_BOUNDS: EvidenceBounds = { missed: 10, offPercent: '10' };
+
 /** A decided round, and the facts after it. */
 interface Decision {
   readonly decided: DecidedRound;
@@ -56,10 +68,9 @@ interface Decision {
 
 /** Rounds in which a round may still be decided, its own included: the log may stand still for a while. */
 const ROUNDS_OPEN = 10;
+const ONE = knownAmount('1');
 /** Part of the submissions that is left out at each end, in percent. */
 const TRIMMED_PERCENT = 15;
-/** Submissions that are further from the price in the middle are told as evidence. */
-const MOST_OFF_PERCENT = 10n;
 
 /**
  * Returns the round that gathered submissions make, the same at every hub; or why they make none.
@@ -69,13 +80,15 @@ const MOST_OFF_PERCENT = 10n;
  *
  * @param qualified  hubs whose prices count
  * @param time  clock of the log, epoch milliseconds
+ * @param offPercent  largest distance of a price that is taken for honest
  */
 export function decideRound(
   rules: RoundRules,
   before: RoundsBefore,
   qualified: readonly string[],
   gathered: GatheredRound,
-  time: number
+  time: number,
+  { offPercent }: Pick<EvidenceBounds, 'offPercent'> = FIRST_BOUNDS
 ): Decision | string {
   const { round, seen, submissions } = gathered;
   if (round <= before.round) return `round ${before.round} is decided`;
@@ -86,7 +99,7 @@ export function decideRound(
   const bySubmitter = Map.groupBy(submissions, ({ submitter }) => submitter);
   const split = [...bySubmitter].filter(([, of]) => of.length > 1).map(([submitter]) => submitter);
   const counting = submissions.filter(({ submitter }) => qualified.includes(submitter) && !split.includes(submitter));
-  return conclude(rules, before, { round, qualified, split: split.toSorted(), counting });
+  return conclude(rules, before, { round, qualified, split: split.toSorted(), counting, offPercent });
 }
 
 /** Returns why lists and submissions are not those of a round; null where they are. */
@@ -117,9 +130,11 @@ interface Counting {
   readonly qualified: readonly string[];
   readonly split: readonly string[];
   readonly counting: readonly Submission[];
+  readonly offPercent: string;
 }
 
-function conclude(rules: RoundRules, before: RoundsBefore, { round, qualified, split, counting }: Counting): Decision {
+function conclude(rules: RoundRules, before: RoundsBefore, of: Counting): Decision {
+  const { round, qualified, split, counting, offPercent } = of;
   const said = PAIRS.map((pair) => ({ pair, prices: pricesOf(counting, pair) }));
   const middles = new Map(said.map(({ pair, prices }) => [pair, middleOf([...prices.values()], rules.minSubmissions)]));
   const pairs = said.map(({ pair, prices }) => {
@@ -127,7 +142,7 @@ function conclude(rules: RoundRules, before: RoundsBefore, { round, qualified, s
     return { pair, price: price === null ? null : formatPrice(price), submissions: prices.size };
   });
   const isFar = ({ submitter }: Submission) =>
-    said.some(({ pair, prices }) => isFarFrom(middles.get(pair) ?? null, prices.get(submitter)));
+    said.some(({ pair, prices }) => isFarFrom(middles.get(pair) ?? null, prices.get(submitter), offPercent));
   const counted = counting.map(({ submitter }) => submitter).toSorted();
   const missed = qualified
     .filter((key) => !counted.includes(key))
@@ -183,8 +198,9 @@ function boundedPrice(pair: string, middle: Price | null, before: RoundsBefore):
   return isPlausible(pair.split('/')[0] as PricedCoin, middle) ? middle : null;
 }
 
-function isFarFrom(middle: Price | null, price: Price | undefined): boolean {
-  if (middle === null || price === undefined) return false;
+function isFarFrom(middle: Price | null, price: Price | undefined, offPercent: string): boolean {
+  const most = parseAmount(offPercent);
+  if (middle === null || price === undefined || most === null) return false;
   const off = price > middle ? price - middle : middle - price;
-  return off * 100n > middle * MOST_OFF_PERCENT;
+  return off * 100n * ONE > middle * most;
 }

@@ -85,6 +85,8 @@ export const UNBUILT_FORMATS: Readonly<Record<string, readonly number[]>> = {
 export interface ActionTable {
   readonly name: string;
   readonly keepsValidOnly: boolean;
+  /** Whether one action may have very many rows in it. The status of such a row stays. */
+  readonly takesParts: boolean;
 }
 
 const TABLES: ReadonlyMap<string, readonly ActionTable[]> = new Map(
@@ -97,7 +99,9 @@ const TABLES: ReadonlyMap<string, readonly ActionTable[]> = new Map(
 );
 
 function tablesOfAll(handlers: readonly Handler[]): ActionTable[] {
-  const tables = handlers.map(({ table, keepsValidOnly }) => [table, { name: table, keepsValidOnly }] as const);
+  const tables = handlers.map(({ table: name, keepsValidOnly, takesParts }) => {
+    return [name, { name, keepsValidOnly, takesParts }] as const;
+  });
   return [...new Map(tables).values()];
 }
 

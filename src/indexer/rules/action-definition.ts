@@ -75,6 +75,8 @@ export interface Handler {
   /** Status texts in the order in which they are checked. */
   readonly statuses: readonly string[];
   readonly keepsValidOnly: boolean;
+  /** Whether an action may have very many rows, each with a status of its own. */
+  readonly takesParts: boolean;
   readonly plainFormats: readonly number[];
   /** Handlers of its formats, where these have names and tables of their own. */
   readonly parts?: readonly Handler[];
@@ -147,6 +149,7 @@ export function defineAction<Leg>(definition: ActionDefinition<Leg>): Handler {
       ...(charges ? FEE_STATUSES : [])
     ],
     keepsValidOnly,
+    takesParts,
     plainFormats,
     *run(step) {
       let isAnyValid = false;
@@ -171,6 +174,7 @@ export function byFormat(parts: readonly [Handler, ...Handler[]]): Handler {
     formats: Object.assign({}, ...parts.map(({ formats }) => formats)),
     statuses: [...new Set(parts.flatMap(({ statuses }) => statuses))],
     keepsValidOnly: false,
+    takesParts: false,
     plainFormats: [],
     parts,
     run: (step) => partOf(parts, step.action.format)!.run(step)

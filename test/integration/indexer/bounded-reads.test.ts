@@ -351,3 +351,35 @@ test('keys that refused actions name are not read to load all signing keys', asy
   ledger.store.close();
   assert.ok(many <= few + 10, `${few} rows beside ${FEW}, ${many} beside ${MANY}`);
 });
+
+test('an action of many refused parts is read by few of its rows', async () => {
+  const { database, store, add } = await open();
+  const parts = (text: string, count: number) => text + '|NOPE|x|1'.repeat(count);
+  const legs = (count: number): Text[] => [
+    ['A', parts('SEND|2', count)],
+    ['A', parts('DESTROY|2', count)],
+    ['A', parts('AIRDROP|2', count)]
+  ];
+  await add([...legs(FEW), ...legs(MANY), ['A', 'ISSUE|0|TOKA|0|0|0||9'], ['A', `${parts('SEND|2', MANY)}|TOKA|1|B`]]);
+  const keys = [1, 2, 3, 4, 5, 6, 8].map(String);
+  const read = await rowsRead(
+    { database, store, add },
+    keys.map((key) => ({ kind: 'past', key }))
+  );
+  const view = new View({ isWhole: false });
+  const connection = await connect(database);
+  await factLoader([connection as Statements], view, { ids: store.tickers })(
+    keys.map((key) => ({ kind: 'past', key }) as const)
+  );
+  connection.destroy();
+  store.close();
+  assert.deepEqual(
+    keys.map((key) => view.get('past', key)?.name ?? null),
+    [...keys.slice(1).map(() => null), 'SEND']
+  );
+  assert.deepEqual(
+    [0, 1, 2].map((at) => read[at + 3]! <= read[at]! + 10),
+    [true, true, true],
+    read.join()
+  );
+});

@@ -172,12 +172,12 @@ export async function readPast(connection: Statements, indexes: readonly number[
 }
 
 /** Returns SQL for the ticker of a valid row of the action `w.id`, empty for other actions than ISSUE; NULL for no row. */
-function validRow({ name, keepsValidOnly }: ActionTable): string {
+function validRow({ name, keepsValidOnly, takesParts }: ActionTable): string {
   const isIssue = name === 'issues';
   // Rows of a table without statuses are all valid.
   const where = keepsValidOnly
     ? 'r.slash_action_index = w.id'
-    : `r.action_index = w.id AND (SELECT s.status FROM index_statuses s WHERE s.id = r.status_id) NOT LIKE '${REFUSED_PREFIX}%'`;
+    : `r.action_index = w.id AND ${takesParts ? `r.status_id = ${VALID_STATUS}` : `(SELECT s.status FROM index_statuses s WHERE s.id = r.status_id) NOT LIKE '${REFUSED_PREFIX}%'`}`;
   return `(SELECT ${isIssue ? "COALESCE(i.tick, '')" : "''"} FROM ${name} r
     ${isIssue ? 'LEFT JOIN index_tickers i ON i.id = r.tick_id' : ''} WHERE ${where} LIMIT 1)`;
 }

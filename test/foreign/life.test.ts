@@ -49,8 +49,8 @@ type Facts = Readonly<
 let devnet: DevnetAddresses;
 let stop: () => Promise<void>;
 
-/** Word of an encoder whose tracker lacks blocks: clients ask again. */
-const ASK_AGAIN = 'UTXO_TRACKER_STALE';
+/** Words of an encoder whose tracker lacks blocks or transactions: clients ask again. */
+const ASK_AGAIN: readonly unknown[] = ['UTXO_TRACKER_STALE', 'TRACKER_NOT_READY'];
 
 /** One call, of a client that sends what it does not use as null. */
 async function call(service: string, method: string, params: Json = {}): Promise<Json> {
@@ -61,7 +61,8 @@ async function call(service: string, method: string, params: Json = {}): Promise
     const answer = await fetch(`${devnet.services[service]}/RLTC/`, { method: 'POST', headers, body });
     const { result, error } = (await answer.json()) as { result: Json; error?: { readonly data: Json } };
     if (error === undefined) return result;
-    const isOver = error.data['reason'] !== ASK_AGAIN || performance.now() > deadline;
+    const asksAgain = ASK_AGAIN.includes(error.data['reason']) || ASK_AGAIN.includes(error.data['code']);
+    const isOver = !asksAgain || performance.now() > deadline;
     assert.ok(!isOver, `${method}: ${JSON.stringify(error)}`);
     await sleep(200);
   }

@@ -120,7 +120,8 @@ test('a full snapshot holds every row of every table that travels, with every co
   assert.equal(headers['x-snapshot-schema-version'], '7');
   assert.match(headers['x-ledger-hash'] ?? '', /^[0-9a-f]{64}$/);
   assert.equal(progress[0]?.type, 'opened');
-  const written = progress.at(-1);
+  // A long build tells its size again while it reads what its readers stand on.
+  const written = progress.findLast(({ type }) => type === 'written');
   assert.deepEqual(written?.type === 'written' && written.settledAt, 129);
 });
 

@@ -41,7 +41,6 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'stand-in-client',
     'stand-in-quorum',
     'stand-in-server',
-    'standing-parts',
     'state-directories',
     'sync-startup',
     'torture',

@@ -10,6 +10,19 @@ export function parseAmount(text: string): bigint | null {
   return BigInt(match[1]!) * UNIT + BigInt((match[2] ?? '').padEnd(DECIMALS, '0'));
 }
 
+/**
+ * Reads a signed decimal of a database as a count of 10^-18, as long as MariaDB's sums may be: a DECIMAL(65,18) has 47 digits
+ * before the point, and a few more are allowed.
+ *
+ * @returns null for any other value, NULL included
+ */
+export function parseSum(value: unknown): bigint | null {
+  const [, sign, whole, places = ''] = /^(-?)(\d{1,65})(?:\.(\d{1,18}))?$/.exec(String(value)) ?? [];
+  if (whole === undefined) return null;
+  const amount = BigInt(whole + places.padEnd(DECIMALS, '0'));
+  return sign === '-' ? -amount : amount;
+}
+
 /** Reads a decimal that was checked when it was written. @throws {PlatformError} INTERNAL for any other text */
 export function knownAmount(text: string): bigint {
   const amount = parseAmount(text);

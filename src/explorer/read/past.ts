@@ -1,7 +1,7 @@
-import { formatAmount, parseAmount } from '../../consensus/amount.ts';
+import { formatAmount } from '../../consensus/amount.ts';
 import { PlatformError } from '../../errors.ts';
 import type { ReadPage } from './list-reader.ts';
-import { type Change, lastActionOf, movementsOf, type Whose } from './movements.ts';
+import { type Change, knownSum, lastActionOf, movementsOf, type Whose } from './movements.ts';
 import type { Query } from './reader.ts';
 import type { Tip } from './tip.ts';
 
@@ -91,7 +91,7 @@ async function pageWithout(query: Query, page: PastPage, since: Change): Promise
       [id, after, wanted]
     );
     isLast = found.length < wanted;
-    const now = new Map(found.map((row) => [Number(row.id), parseAmount(row.amount)!]));
+    const now = new Map(found.map((row) => [Number(row.id), knownSum('balances', row.amount)]));
     const upTo = isLast ? sign * Number.MAX_SAFE_INTEGER : Number(found.at(-1)!.id);
     const isInside = (each: number) => sign * (each - after) > 0 && sign * (upTo - each) >= 0;
     const ids = [...now.keys(), ...gone.filter((each) => isInside(each) && !now.has(each))];

@@ -1,8 +1,6 @@
+import { parseSum } from '../../consensus/amount.ts';
 import { PlatformError } from '../../errors.ts';
 
-const PLACES = 18;
-/** Text of a DECIMAL(65,18) of MariaDB. The pattern allows a few more digits. */
-const DECIMAL = /^(-?)(\d{1,65})(?:\.(\d{1,18}))?$/;
 const WHOLE = /^-?\d{1,15}$/;
 
 /**
@@ -11,10 +9,7 @@ const WHOLE = /^-?\d{1,15}$/;
  * @throws {PlatformError} LEDGER_INSANE for any other value, NULL included
  */
 export function readDecimal(value: unknown): bigint {
-  const [, sign, whole, places = ''] = DECIMAL.exec(String(value)) ?? [];
-  if (whole === undefined) return refuse(value, 'an amount');
-  const amount = BigInt(whole + places.padEnd(PLACES, '0'));
-  return sign === '-' ? -amount : amount;
+  return parseSum(value) ?? refuse(value, 'an amount');
 }
 
 /** Reads a signed decimal as a count of 10^-18; NULL is 0. @throws {PlatformError} LEDGER_INSANE for any other value */

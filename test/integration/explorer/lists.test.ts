@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { addressOf } from '../../../src/coin/script/address.ts';
+import { formatAmount, parseAmount } from '../../../src/consensus/amount.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { LISTS } from '../../../src/explorer/lists/lists.ts';
 import type { Question } from '../../../src/explorer/question.ts';
@@ -474,6 +475,58 @@ test('balances of a past block: what an indexer had that stopped there', async (
     await assert.rejects(ask({ method: 'balances', query: 'A', height }), (error) =>
       hasCode(error, 'BLOCK_INDEX_INVALID')
     );
+});
+
+test('balances of a past block whose movements add up to 10^46, and an amount that is no number: an error, never 0', async () => {
+  const past = await createDatabase('sums');
+  const store = await IndexerStore.open(past, TEST_RULES, 30);
+  const reader = readerOf(past, NEWEST_BLOCK);
+  try {
+    await store.addBlocks(explored.blocks);
+    const [move] = await sql(past, 'SELECT address_id, tick_id FROM balances ORDER BY id LIMIT 1');
+    const [address, tick] = [Number(move!['address_id']), Number(move!['tick_id'])];
+    const [most, many] = ['9'.repeat(40), 11_000];
+    const moved = (table: string, rows: number, amount: string) =>
+      sql(past, `INSERT INTO ${table} SELECT 1, ${address}, ${tick}, '${amount}' FROM seq_1_to_${rows}`);
+    const amountOf = async (by: 'address_id' | 'tick_id', mostMovements?: number) => {
+      const [id, other] = by === 'tick_id' ? [tick, address] : [address, tick];
+      const page = {
+        by,
+        id,
+        height: explored.blocks.length,
+        limit: 1,
+        offset: 0,
+        after: other - 1,
+        isDescending: false
+      };
+      const asked = { ...page, ...(mostMovements === undefined ? {} : { mostMovements }) };
+      const { data } = await reader.read((query) => readPast(query, asked));
+      return data[0]?.['amount'];
+    };
+    const known = await amountOf('tick_id');
+    for (const table of ['credits', 'debits']) await moved(table, many, most);
+    for (const by of ['tick_id', 'address_id'] as const) assert.equal(await amountOf(by), known);
+    await moved('credits', 1, '5.5');
+    assert.equal(await amountOf('tick_id'), formatAmount(parseAmount(String(known))! + parseAmount('5.5')!));
+    const isUnreadable = (error: unknown) =>
+      hasCode(error, 'LEDGER_INSANE') && /the index has .*(?:credits|balances)/.test(error.message);
+    for (const odd of ["'much'", "'-1e3'", 'NULL']) {
+      await sql(past, `INSERT INTO credits VALUES (1, ${address}, ${tick}, ${odd})`);
+      await assert.rejects(amountOf('tick_id'), isUnreadable);
+      await sql(past, `DELETE FROM credits WHERE amount = ${odd} OR amount IS NULL`);
+    }
+    // Too many movements until the block, none since: the balances of now are read.
+    for (const odd of ["'much'", "''", 'NULL']) {
+      await sql(past, `UPDATE balances SET amount = ${odd} WHERE address_id = ${address} AND tick_id = ${tick}`);
+      await assert.rejects(amountOf('tick_id', 1), isUnreadable);
+    }
+    const long = '9'.repeat(47);
+    await sql(past, `UPDATE balances SET amount = '${long}' WHERE address_id = ${address} AND tick_id = ${tick}`);
+    assert.equal(await amountOf('tick_id', 1), long);
+  } finally {
+    store.close();
+    await reader.close();
+  }
 });
 
 test('a walk meets each row once that stays in its list, whatever leaves it: waiting transactions, tokens of an owner', async () => {

@@ -41,6 +41,8 @@ const MOST_SCAN_BYTES = 8 * 2 ** 20;
 const SCAN_MS = 15 * 60_000;
 /** Time after which a caller gets the progress instead, and asks again for the result. */
 const PATIENCE_MS = 20_000;
+/** Time after which a script that waits is dropped when nobody has asked for it again: its callers have left. */
+const KEPT_MS = 2 * 60_000;
 const ASK_AGAIN_MS = 1_000;
 /** Node error: a scan of another caller is under way. */
 const ALREADY_SCANNING = -8;
@@ -50,6 +52,7 @@ class Wanted {
   /** The addresses under which its callers are counted, the first one first. */
   readonly askers: string[];
   readonly coins = Promise.withResolvers<readonly ScannedCoin[]>();
+  askedAt = performance.now();
 
   constructor(asker: string) {
     this.askers = [asker];
@@ -58,6 +61,12 @@ class Wanted {
   /** The address that it counts for. */
   get address(): string {
     return this.askers[0]!;
+  }
+
+  /** Counts one more caller. */
+  join(address: string): void {
+    this.askedAt = performance.now();
+    if (!this.askers.includes(address)) this.askers.push(address);
   }
 }
 
@@ -68,18 +77,24 @@ class Wanted {
 export class CoinScan {
   readonly #rpc: Pick<NodeRpc, 'call'>;
   readonly #patienceMs: number;
+  readonly #keptMs: number;
   readonly #waiting = new Map<string, Wanted>();
   /** Scripts that the scan under way looks for. */
   #asked: ReadonlyMap<string, Wanted> = new Map();
   #isRunning = false;
 
-  constructor(rpc: Pick<NodeRpc, 'call'>, patienceMs = PATIENCE_MS) {
+  constructor(rpc: Pick<NodeRpc, 'call'>, patienceMs = PATIENCE_MS, keptMs = KEPT_MS) {
     this.#rpc = rpc;
     this.#patienceMs = patienceMs;
+    this.#keptMs = keptMs;
   }
 
   /**
-   * Finds the coins of a script, largest first. The scan continues when its caller leaves.
+   * Finds the coins of a script, largest first.
+   *
+   * A scan under way goes on when its callers leave: on a main network it takes longer than they wait, so they leave by rule and ask
+   * again, and a node cannot take up a scan that was stopped. One runs at a time, for 15 minutes at most. A script that waits for the
+   * next scan keeps its place for two minutes after it was last asked for.
    *
    * @param address under which the caller is counted: while too many wait, the newest of the network that has the most gives way,
    *   unless others ask for the same
@@ -89,14 +104,24 @@ export class CoinScan {
   find(scriptHex: string, address: string): Promise<readonly ScannedCoin[]> {
     const wanted = this.#waiting.get(scriptHex) ?? this.#asked.get(scriptHex);
     if (wanted) {
-      if (!wanted.askers.includes(address)) wanted.askers.push(address);
+      wanted.join(address);
       return wanted.coins.promise;
     }
+    this.#dropLeft();
     this.#makeRoom(address);
     const own = new Wanted(address);
     this.#waiting.set(scriptHex, own);
     if (!this.#isRunning) void this.#run();
     return own.coins.promise;
+  }
+
+  /** Drops the scripts that nobody has asked for again. */
+  #dropLeft(): void {
+    for (const [script, { askedAt, coins }] of this.#waiting) {
+      if (performance.now() - askedAt <= this.#keptMs) continue;
+      this.#waiting.delete(script);
+      coins.reject(new PlatformError('ANSWERS_WAITING', { reason: 'its callers have left: ask again' }));
+    }
   }
 
   /** Makes room for one more of an address: a script that others ask for too is theirs from then on. @throws {PlatformError} ANSWERS_WAITING */
@@ -141,7 +166,7 @@ export class CoinScan {
   /** Scans until no script waits. Never throws. */
   async #run(): Promise<void> {
     this.#isRunning = true;
-    while (this.#waiting.size > 0) {
+    for (; this.#waiting.size > 0; this.#dropLeft()) {
       const asked = [...this.#waiting];
       this.#asked = new Map(asked);
       this.#waiting.clear();

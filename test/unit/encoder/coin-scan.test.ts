@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { NodeChain } from '../../../src/coin/node/node-chain.ts';
 import type { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
@@ -9,7 +10,7 @@ import { PlatformError } from '../../../src/errors.ts';
 const SCRIPTS = ['00', '01', '02'].map((end) => `0014${'ab'.repeat(19)}${end}`) as [string, string, string];
 
 /** The calls of a scan to its node, each answered by the test. */
-function open(patienceMs?: number) {
+function open(patienceMs?: number, keptMs?: number) {
   const calls: {
     params: readonly unknown[];
     patienceMs: number | undefined;
@@ -22,7 +23,7 @@ function open(patienceMs?: number) {
     calls.push({ params, patienceMs, limitBytes, answer, fail });
     return promise;
   };
-  return { calls, scan: new CoinScan({ call }, patienceMs) };
+  return { calls, scan: new CoinScan({ call }, patienceMs, keptMs) };
 }
 const found = (...scripts: readonly string[]) => ({
   success: true,
@@ -95,6 +96,31 @@ test('ANSWERS_WAITING: no more than 32 scripts wait; the newest of the network t
     await turn();
   }
   assert.equal((await Promise.all([first, other, ...others])).flat().length, 0);
+});
+
+test('ANSWERS_WAITING: a script that nobody asks for again gives its place away, and is not scanned for; one that is asked for stays', async () => {
+  const { calls, scan } = open(undefined, 40);
+  const first = scan.find(SCRIPTS[0], 'a');
+  await turn();
+  const scripts = Array.from({ length: 32 }, (_, at) => `0014${at.toString(16).padStart(40, '0')}`);
+  const all = scripts.map((script, at) => scan.find(script, `198.51.${at}.1`));
+  const [kept, ...left] = all;
+  const dropped = Promise.all(
+    left.map((each) => assert.rejects(each, { code: 'ANSWERS_WAITING', message: /ask again/ }))
+  );
+  await sleep(60);
+  void scan.find(scripts[0]!, '198.51.0.1');
+  const later = scan.find(SCRIPTS[1], '198.51.99.1');
+  await dropped;
+  const unasked = scan.find(SCRIPTS[2], '198.51.98.1');
+  await sleep(60);
+  for (const script of [scripts[0]!, SCRIPTS[1]]) void scan.find(script, '198.51.99.1');
+  const gone = assert.rejects(unasked, { code: 'ANSWERS_WAITING' });
+  calls[0]!.answer(found());
+  await gone;
+  assert.deepEqual(calls[1]!.params, ['start', [`raw(${scripts[0]})`, `raw(${SCRIPTS[1]})`]]);
+  calls[1]!.answer(found());
+  assert.equal((await Promise.all([first, kept!, later])).flat().length, 0);
 });
 
 test('COINS_INSUFFICIENT: an address of too many coins is named alone, and spoils no answer of others that were asked for with it', async () => {

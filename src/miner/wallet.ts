@@ -52,7 +52,7 @@ export class MinerWallet {
     while (hashes.length < count) {
       const found = await this.#generate(Math.min(BLOCKS_AT_ONCE, count - hashes.length), address, signal);
       if (found.length === 0) break;
-      hashes.push(...found);
+      for (const hash of found) hashes.push(hash);
     }
     return hashes;
   }
@@ -60,7 +60,7 @@ export class MinerWallet {
   /** Returns the number of transactions that wait for a block. */
   async waiting(signal?: AbortSignal): Promise<number> {
     const { size } = Object(await this.#rpc.call('getmempoolinfo', [], signal)) as { size?: unknown };
-    if (!Number.isSafeInteger(Number(size)))
+    if (!/^\d{1,9}$/.test(String(size)))
       throw new PlatformError('NODE_REFUSED', { reason: 'getmempoolinfo has no whole number as size' });
     return Number(size);
   }

@@ -6,6 +6,7 @@ import { OrNull } from '../../wire/or-null.ts';
 import type { ChainNetwork } from '../chains.ts';
 import { refuseWithoutScan } from './coin-lookup.ts';
 import { refuseLoading } from './mempool-loading.ts';
+import { malformed } from './node-answer.ts';
 import { refuseAlone } from './node-peers.ts';
 import type { NodeRpc } from './node-rpc.ts';
 
@@ -165,16 +166,17 @@ export class NodeChain {
   }
 }
 
-/** Refuses a node that lacks needed history. @throws {PlatformError} NODE_REFUSED with the remedy */
-function refuseLack({ pruned, pruneheight }: Info, { hasIndex, blocksFrom }: NodeNeeds): void {
+/** Refuses a node that lacks needed history, or does not say what it lacks. @throws {PlatformError} NODE_REFUSED with the remedy */
+function refuseLack({ pruned, pruneheight: lowest }: Info, { hasIndex, blocksFrom }: NodeNeeds): void {
   if (!pruned) return;
-  const lowest = pruneheight ?? 0;
   if (hasIndex) {
     const reason =
       'the node is pruned and has no index of transactions: set prune=0 and txindex=1, and let it sync again';
     throw new PlatformError('NODE_REFUSED', { reason });
   }
-  if (blocksFrom === null || blocksFrom >= lowest) return;
+  if (blocksFrom === null) return;
+  if (lowest == null) throw malformed('getblockchaininfo');
+  if (blocksFrom >= lowest) return;
   const reason = `the node is pruned and lacks blocks below ${lowest}, of which ${blocksFrom} is needed: set prune=0, and let it sync again`;
   throw new PlatformError('NODE_REFUSED', { reason });
 }

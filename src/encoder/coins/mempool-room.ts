@@ -56,16 +56,17 @@ export function readFamily(txid: string, own: unknown, above: unknown): Family {
   const isNamed = above !== null && !Array.isArray(above); // bcoin returns an array without ids
   if (isNamed && !entries.Check(above)) throw malformed('getmempoolancestors');
   const ancestors = isNamed ? Object.entries(above) : [];
-  return new Map(
-    [[txid, own] as const, ...ancestors].map(([id, member]) => [
-      id,
-      {
-        sizeBytes: member.vsize ?? member.size ?? 0,
-        descendants: descendantsOf(member),
-        descendantBytes: member.descendantsize
-      }
-    ])
-  );
+  return new Map([
+    [txid, memberOf(own, 'getmempoolentry')],
+    ...ancestors.map(([id, member]) => [id, memberOf(member, 'getmempoolancestors')] as const)
+  ]);
+}
+
+/** @throws {PlatformError} NODE_REFUSED for an entry without its size, which would count as room for others */
+function memberOf(member: Entry, method: string): FamilyMember {
+  const sizeBytes = member.vsize ?? member.size;
+  if (sizeBytes === undefined) throw malformed(method);
+  return { sizeBytes, descendants: descendantsOf(member), descendantBytes: member.descendantsize };
 }
 
 /**

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findCrowded, hasDescendants, readFamily } from '../../../src/encoder/coins/mempool-room.ts';
+import { hasCode } from '../../../src/errors.ts';
 
 const id = (number: number) => number.toString(16).padStart(64, '0');
 const coin = (number: number, vout = 0) => ({ txid: id(number), vout });
@@ -68,4 +69,11 @@ test('NODE_REFUSED: an answer of another form is not taken for one that it does 
   for (const answer of [{}, 'x', { vsize: 1, descendantcount: -1, descendantsize: 1 }])
     assert.throws(() => readFamily(id(1), answer, {}), { code: 'NODE_REFUSED' });
   assert.throws(() => readFamily(id(1), entry(1), { [id(2)]: {} }), { code: 'NODE_REFUSED' });
+  const { vsize, ...sizeless } = entry(1);
+  const told = (method: string) => (error: unknown) =>
+    hasCode(error, 'NODE_REFUSED') && error.detail['method'] === method;
+  assert.throws(() => readFamily(id(1), sizeless, {}), told('getmempoolentry'));
+  assert.throws(() => readFamily(id(1), entry(1), { [id(2)]: sizeless }), told('getmempoolancestors'));
+  const named = readFamily(id(1), { ...sizeless, size: vsize }, {});
+  assert.equal(named.get(id(1))?.sizeBytes, vsize, 'older nodes say size');
 });

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { filesOf, REST_FILES } from '../scripts/testing/tiers.ts';
 import { otherFiles } from '../scripts/testing/unit.ts';
 import { forbiddenImports, importsOf, MAY_IMPORT, ROOMS, roomOf } from './support/rooms.ts';
+import { spreadCallsOf } from './support/spread-calls.ts';
 
 const readAll = (pattern: string) => globSync(pattern).map((file) => ({ file, source: readFileSync(file, 'utf8') }));
 const files = readAll('{src,actors,machines,workers}/**/*.ts');
@@ -120,6 +121,69 @@ test('nothing is compressed synchronously outside workers', () => {
 test('properties are written as they are, not spread from an object of the same place', () => {
   const spread = files.filter(({ source }) => /\.\.\.\{ *\w/.test(source)).map(({ file }) => file);
   assert.deepEqual(spread, []);
+});
+
+/** Files that spread a list into a call, with what bounds the list. */
+const SHORT_LISTS: Readonly<Record<string, string>> = {
+  'src/cli/doctor.ts': 'the findings of one service',
+  'src/cli/doctor/examine.ts': 'the findings of one database or directory',
+  'src/cli/help.ts': 'the commands, and their options',
+  'src/cli/status.ts': 'the heights that one service tells',
+  'src/coin/script/address.ts': 'a hash of 20 or 32 bytes',
+  'src/config/describe.ts': 'the variables of a service',
+  'src/config/nearest.ts': 'the letters of a name of a variable',
+  'src/config/services/sync.ts': 'the faults of one setting',
+  'src/decoder/dispenser-action.ts': 'the dispensers of one action',
+  'src/decoder/dispenser-writer.ts': 'the block times of one statement',
+  'src/encoder/coins/coins.ts': 'the calls of one batch',
+  'src/explorer/live/channel-news.ts': 'the last reorgs',
+  'src/explorer/pages/parts.ts': 'the rows of a page',
+  'src/explorer/read/replicas.ts': 'the databases of a network that are set',
+  'src/hub/federation/consensus/state.ts': 'one vote of each hub of a set',
+  'src/hub/oracle/judge.ts': 'the sources of a price',
+  'src/indexer/store/markets/market-rows.ts': 'the pairs of one statement',
+  'src/indexer/store/markets/markets.ts': 'the blocks of a group',
+  'src/indexer/store/sanity.ts': 'the tickers of one statement',
+  'src/indexer/trial/trial.ts': 'the commands of one action',
+  'src/replication/replica/parts/replica.ts': 'the sources that are set',
+  'src/replication/replica/parts/source-set.ts': 'the sources that are set',
+  'src/replication/snapshot/artifact-store.ts': 'the snapshots that are built at once',
+  'src/replication/source/reading/database-mark.ts': 'the last blocks',
+  'src/replication/source/reading/older-changes.ts': 'the last reorgs',
+  'src/service/ingress/work-budget.ts': 'an address and its network'
+};
+
+test('no list of unknown length is spread into a call, which 100,000 values on the stack would end', () => {
+  const spreading = files.flatMap(({ file, source }) => spreadCallsOf(source).map((call) => ({ file, ...call })));
+  assert.deepEqual(
+    spreading.filter(({ file }) => !(file in SHORT_LISTS)).map(({ file, line, text }) => `${file}:${line} ${text}`),
+    [],
+    'add its values one by one'
+  );
+  const kept = new Set(spreading.map(({ file }) => file));
+  assert.deepEqual(
+    Object.keys(SHORT_LISTS).filter((file) => !kept.has(file)),
+    []
+  );
+  const [refused, free] = [
+    [
+      'a.push(...rows)',
+      'Math.max(0, ...of(rows))',
+      'a.splice(0, 1,\n ...rows)',
+      'a.push<Row>(...rows)',
+      'a.unshift(...[...rows])'
+    ],
+    [
+      'a = [...rows]',
+      'a.push([...rows])',
+      'a.push({ ...row })',
+      "log('push(...rows)')",
+      '// push(...rows)',
+      'push = (...rows: Row[]) => 1'
+    ]
+  ];
+  for (const source of refused) assert.equal(spreadCallsOf(source).length, 1, source);
+  for (const source of free) assert.equal(spreadCallsOf(source).length, 0, source);
 });
 
 test('no schema is a record by pattern, which leaves values under names with a line break unchecked', () => {

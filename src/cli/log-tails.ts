@@ -111,7 +111,7 @@ export class TimelineTail {
     for (;;) {
       const { entries, seq, hasMore } = await probeActors(this.#service, this.#seq);
       this.#seq = seq < this.#seq ? 0 : seq; // it was restarted
-      lines.push(...entries.filter(isTold).map((entry) => this.#lineOf(entry)));
+      for (const entry of entries) if (isTold(entry)) lines.push(this.#lineOf(entry));
       if (!hasMore) return lines;
     }
   }

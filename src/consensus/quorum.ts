@@ -33,7 +33,10 @@ const MAX_RECORD_BYTES = 16 * 1024;
  */
 function weightOf(validators: readonly PinnedValidator[]): number {
   const bySource = Map.groupBy(validators, ({ source }) => source);
-  return [...bySource.values()].reduce((sum, keys) => sum + Math.max(...keys.map(({ weight }) => weight)), 0);
+  return [...bySource.values()].reduce(
+    (sum, keys) => sum + keys.reduce((most, { weight }) => Math.max(most, weight), 0),
+    0
+  );
 }
 
 /**

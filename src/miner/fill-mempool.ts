@@ -79,7 +79,7 @@ export async function fillMempool(count: number, deps: FillDeps): Promise<number
     const amounts = Array.from({ length: made }, () => PART * scale);
     const outputs = [...amounts.map((amount) => ({ amount, script: PART_SCRIPT })), { amount: rest, script: change }];
     const txid = await sendSigned(rpc, { inputs: spent.map((coin) => inputOf(coin, UNSIGNED)), outputs });
-    parts.push(...amounts.map((_, vout) => ({ txid, vout })));
+    for (const vout of amounts.keys()) parts.push({ txid, vout });
     purse = [{ txid, vout: made, amount: rest }, ...left];
     blocks += await deps.mineBlock();
   }

@@ -45,7 +45,7 @@ export async function findDifferences(
     const [inSource, inReplica] = await Promise.all(
       [source, replica].map((side) => readRows(side, selection, identity, names))
     );
-    found.push(...compareRows(inSource!, inReplica!, selection, identity));
+    for (const each of compareRows(inSource!, inReplica!, selection, identity)) found.push(each);
   }
   return { rows: found.slice(0, limit), more: found.length > limit };
 }

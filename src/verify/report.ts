@@ -9,7 +9,7 @@ export function renderVerdict({ equal, heights, part, tables, durationMs }: Verd
   if (part?.infraOnly) lines.push('the replica is infra-only: its ten tables are compared');
   if (part && part.floor !== null)
     lines.push(`the replica begins at block ${part.floor}: lower blocks are not compared`);
-  for (const table of tables) lines.push(...renderTable(table));
+  for (const table of tables) for (const line of renderTable(table)) lines.push(line);
   const rows = tables.reduce((sum, table) => sum + (table.rows.source ?? 0), 0);
   const differing = tables.filter((table) => !table.equal).length;
   const summary = `${tables.length} tables, ${rows} rows, ${(durationMs / 1000).toFixed(1)} s`;
@@ -28,8 +28,8 @@ function renderTable(verdict: TableVerdict): string[] {
   const lines = [
     `  DIFFERENT  ${table}: source ${rows.source ?? 'no'} rows, replica ${rows.replica ?? 'no'} rows${apart}`
   ];
-  lines.push(...schema.map((sentence) => `      schema: ${sentence}`));
-  lines.push(...differences.map((difference) => `      ${renderRow(difference)}`));
+  for (const sentence of schema) lines.push(`      schema: ${sentence}`);
+  for (const difference of differences) lines.push(`      ${renderRow(difference)}`);
   if (more) lines.push('      and more; see --limit');
   return lines;
 }

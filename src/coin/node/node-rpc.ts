@@ -66,9 +66,9 @@ export class NodeRpc {
 
   /** Milliseconds for which the node has left requests unanswered; 0 when the last one was answered. */
   get silentMs(): number {
-    const first = Math.min(
-      this.#failedSince ?? Number.POSITIVE_INFINITY,
-      ...[...this.#waiting].map(({ since }) => since)
+    const first = [...this.#waiting].reduce(
+      (earliest, { since: asked }) => Math.min(earliest, asked),
+      this.#failedSince ?? Number.POSITIVE_INFINITY
     );
     const since = Math.max(first, this.#answeredAt);
     return Number.isFinite(since) && Number.isFinite(first) ? Math.max(0, performance.now() - since) : 0;

@@ -291,7 +291,7 @@ async function readMissed(
   for (let page = 1; page <= CATCH_UP_DEPTH / CATCH_UP_EVENTS; page++) {
     const found = await readRows(read, 'history', { ...subject, page, limit: CATCH_UP_EVENTS });
     const missed = found.filter(isMissed);
-    rows.push(...missed);
+    for (const row of missed) rows.push(row);
     if (missed.length < CATCH_UP_EVENTS) return { rows, isCut: false };
   }
   return { rows, isCut: true };

@@ -94,7 +94,7 @@ async function obligationsOf({ read }: Pick<Coin, 'read'>, height: number): Prom
       format: 'json'
     };
     const { data } = JSON.parse((await read(question)).body) as { data: Row[] };
-    rows.push(...data);
+    for (const row of data) rows.push(row);
     if (data.length < PAGE_ROWS) break;
   }
   return rows;

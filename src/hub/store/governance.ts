@@ -100,7 +100,7 @@ export async function selectProposals(
       [status, status, parameter, parameter, atOnce, offset]
     );
     const settled = page.map((proposal) => asOf(proposal, at));
-    found.push(...settled.filter((proposal) => status === null || proposal.status === status));
+    for (const proposal of settled) if (status === null || proposal.status === status) found.push(proposal);
     if (found.length >= limit || page.length < atOnce) return found.slice(0, limit);
   }
 }

@@ -54,7 +54,7 @@ export class FairLine<T> {
       for (const [address, all] of [...addresses]) {
         const others = all.filter((one) => !isWanted(one));
         if (others.length === all.length) continue;
-        found.push(...all.filter(isWanted));
+        for (const one of all) if (isWanted(one)) found.push(one);
         if (others.length > 0) addresses.set(address, others);
         else addresses.delete(address);
       }

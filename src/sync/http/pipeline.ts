@@ -101,7 +101,7 @@ function servingLane(from: PipelineNode, server: PipelineNode, lane: SyncLane): 
   const key = databaseKey(lane.id);
   const stalled = subscribers.filter(({ state }) => state === 'stalled').length;
   const lags = subscribers.map(({ lag }) => lag).filter((lag) => lag !== null);
-  const slowest = lags.length === 0 ? null : Math.max(...lags);
+  const slowest = lags.reduce<number | null>((most, lag) => Math.max(most ?? lag, lag), null);
   const takenState: PipelineState = stalled > 0 ? 'waiting' : (slowest ?? 0) > NEAR_BLOCKS ? 'working' : 'well';
   const taker: PipelineNode = {
     ...boxOf(key, 'subscribers', readers === 1 ? '1 subscriber' : `${readers} subscribers`),

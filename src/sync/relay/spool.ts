@@ -129,7 +129,7 @@ export class Spool {
     }
     for (const part of parts) if (part.length > 0) await writeAll(segment.file, part);
     await segment.file.datasync();
-    segment.entries.push(...entries);
+    for (const entry of entries) segment.entries.push(entry);
     segment.sizeBytes = end;
     if (segment !== before) this.#segments.push(segment);
     this.#next = endOf(segment);

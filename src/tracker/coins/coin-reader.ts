@@ -92,7 +92,8 @@ export class CoinReader {
    */
   async owners(outpoints: readonly Buffer[]): Promise<readonly CoinOwner[]> {
     const owners: CoinOwner[] = [];
-    for (const part of pages(outpoints, OUTPOINTS)) owners.push(...(await this.look((coins) => coins.owners(part))));
+    for (const part of pages(outpoints, OUTPOINTS))
+      for (const owner of await this.look((coins) => coins.owners(part))) owners.push(owner);
     return owners;
   }
 }
@@ -156,7 +157,7 @@ export class CoinView {
         'SELECT outpoint, script_hash AS scriptHash, CAST(value AS CHAR) AS value FROM coins WHERE outpoint IN (?)',
         [part]
       );
-      owners.push(...found.map(({ value, ...place }) => ({ ...place, value: BigInt(value) })));
+      for (const { value, ...place } of found) owners.push({ ...place, value: BigInt(value) });
     }
     return owners;
   }

@@ -206,7 +206,7 @@ export class Journal {
         const chunk = await this.chunk(hash);
         if (chunk === null || hashOf(chunk) !== hash)
           refuse(`part ${hash} of the state of place ${stable.seq} is missing`);
-        else dumped.push(...rowsOf(chunk));
+        else for (const row of rowsOf(chunk)) dumped.push(row);
       }
       await this.#machine.replace(this.#connection, dumped);
       await this.#connection.query('DELETE FROM consensus_log');

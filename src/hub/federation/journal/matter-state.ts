@@ -72,9 +72,10 @@ async function readFacts(
 ): Promise<MatterFacts> {
   const { ids, topics } = wantedBy(step);
   const found: Matter[] = [];
-  for (const [kind, id] of ids) found.push(...(await select(connection, 'kind = ? AND id = ?', [kind, id])));
+  for (const [kind, id] of ids)
+    for (const each of await select(connection, 'kind = ? AND id = ?', [kind, id])) found.push(each);
   for (const [kind, topic] of topics)
-    found.push(...(await select(connection, 'kind = ? AND topic = ?', [kind, topic])));
+    for (const each of await select(connection, 'kind = ? AND topic = ?', [kind, topic])) found.push(each);
   const qualified = await rows(
     connection,
     "SELECT signing_pubkey FROM validator_capabilities WHERE capability = 'cross_chain' AND qualified ORDER BY signing_pubkey"

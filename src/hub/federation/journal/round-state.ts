@@ -81,7 +81,7 @@ export function roundState(rules: RoundRules | null): StateMachine {
       for (const [table, { columns, keys }] of Object.entries(TABLES)) {
         const names = columns.map((column) => `\`${column}\``);
         const found = await rows(connection, `SELECT ${names} FROM ${table} ORDER BY ${names.slice(0, keys)}`);
-        lines.push(...found.map((row) => JSON.stringify([table, ...columns.map((column) => row[column])])));
+        for (const row of found) lines.push(JSON.stringify([table, ...columns.map((column) => row[column])]));
       }
       return lines;
     },

@@ -36,7 +36,7 @@ export function setState({ rounds, matters }: SetRules): StateMachine {
     async dump(connection) {
       const lines = [...(await CONFIG_STATE.dump(connection))];
       for (const [at, machine] of others.entries())
-        lines.push(...(await machine.dump(connection)).map((row) => WORDS[at]! + row));
+        for (const row of await machine.dump(connection)) lines.push(WORDS[at]! + row);
       return lines;
     },
     async replace(connection: Connection, dumped: readonly string[]) {

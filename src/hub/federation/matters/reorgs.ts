@@ -35,7 +35,7 @@ export function beginReorg(
   const ended = same.find((one) => one.id === id);
   if (ended) return `the report ${id} is ${ended.status}: report it with another timestamp`;
   // Of this hub alone: one that lies holds up no report of another one.
-  const last = Math.max(0, ...known.filter((one) => one.submitter === submitter).map(({ begunAt }) => begunAt));
+  const last = known.reduce((most, one) => (one.submitter === submitter ? Math.max(most, one.begunAt) : most), 0);
   if (last > 0 && time < last + REPORT_PAUSE_MS)
     return `this hub reported a reorg of ${chain} less than ${REPORT_PAUSE_MS / 1_000} s ago`;
   const validators = validatorsOf(rules, facts);

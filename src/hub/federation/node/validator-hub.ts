@@ -158,8 +158,8 @@ export class ValidatorHub {
     this.#state = restore(restored);
     this.#stableSeq = restored.stable.seq;
     await this.#loadFacts();
-    const own = restored.pending.map(({ number }) => number + 1);
-    this.#numbers = Math.max(restored.applied.next.get(key.pubkey) ?? 0, ...own);
+    const next = restored.applied.next.get(key.pubkey) ?? 0;
+    this.#numbers = restored.pending.reduce((most, { number }) => Math.max(most, number + 1), next);
     this.#ticking = setInterval(() => this.#tick(), TICK_MS);
     for (const { type, operations } of submissionsOf(restored.pending)) gossip.publish(type, { set, operations });
   }

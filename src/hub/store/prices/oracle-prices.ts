@@ -196,13 +196,12 @@ async function findLeft(connection: Connection, feeds: readonly Feed[]): Promise
   const names = [...new Map(feeds.map((feed) => [JSON.stringify(namesOf(feed)), namesOf(feed)])).values()];
   const left: Feed[] = [];
   for (let at = 0; at < names.length; at += FEEDS_AT_ONCE)
-    left.push(
-      ...(await rows<Feed & SqlRow>(
-        connection,
-        `SELECT DISTINCT ${FEED.join(', ')} FROM oracle_prices WHERE (${FEED.join(', ')}) IN (?)`,
-        [names.slice(at, at + FEEDS_AT_ONCE)]
-      ))
-    );
+    for (const feed of await rows<Feed & SqlRow>(
+      connection,
+      `SELECT DISTINCT ${FEED.join(', ')} FROM oracle_prices WHERE (${FEED.join(', ')}) IN (?)`,
+      [names.slice(at, at + FEEDS_AT_ONCE)]
+    ))
+      left.push(feed);
   return left;
 }
 

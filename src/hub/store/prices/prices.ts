@@ -143,17 +143,16 @@ export async function lastOwnPrices(connection: Connection, pairs: readonly stri
   );
   const found: OwnPrice[] = [];
   for (const pair of pairs)
-    found.push(
-      ...(await rows<OwnPrice>(
-        connection,
-        `SELECT l.coin_pair, l.price, c.price AS carried, c.block_timestamp AS carried_at
+    for (const price of await rows<OwnPrice>(
+      connection,
+      `SELECT l.coin_pair, l.price, c.price AS carried, c.block_timestamp AS carried_at
            FROM (SELECT ${roundOf('DESC')} AS last, NULLIF(GREATEST(0, ${carried.join(', ')}), 0) AS carried, ${roundOf('ASC')} AS first) n
            JOIN price_snapshots l ON l.round_number = n.last AND l.coin_pair = ? AND l.origin = 'hub'
            JOIN price_snapshots c
              ON c.round_number = COALESCE(n.carried, n.first) AND c.coin_pair = l.coin_pair AND c.origin = 'hub'`,
-        Array.from({ length: CARRYING.length + 3 }, () => pair)
-      ))
-    );
+      Array.from({ length: CARRYING.length + 3 }, () => pair)
+    ))
+      found.push(price);
   return found;
 }
 

@@ -22,10 +22,10 @@ export function describeDatabases(registry: Registry, { databases, mode }: Measu
   else {
     each('subscribers', 'connected subscribers', ({ subscribers }) => subscribers.length);
     each('subscriber_lag_blocks', 'lag of the slowest subscriber that reports', ({ subscribers }) =>
-      Math.max(0, ...subscribers.map(({ lag }) => lag ?? 0))
+      subscribers.reduce((most, { lag }) => Math.max(most, lag ?? 0), 0)
     );
     each('subscriber_buffered_bytes', 'largest send buffer of a subscriber', ({ subscribers }) =>
-      Math.max(0, ...subscribers.map(({ bufferedBytes }) => bufferedBytes))
+      subscribers.reduce((most, { bufferedBytes }) => Math.max(most, bufferedBytes), 0)
     );
     each('stream_behind', '1 while its stream in NATS is not written', ({ stream }) =>
       stream ? Number(stream.state === 'away') : null

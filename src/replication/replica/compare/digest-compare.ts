@@ -91,7 +91,8 @@ export class DigestComparison {
       const inside: RangeDigest[] = [];
       const plan = { ...plans.get(table)!, withIds };
       for (const span of spans)
-        inside.push(...(await readRanges(this.#connection, this.#pairs.typed, plan, span, before.said.key)));
+        for (const range of await readRanges(this.#connection, this.#pairs.typed, plan, span, before.said.key))
+          inside.push(range);
       const now = sumOf([...inside, { from: 0, to: 0, ...outside }]);
       if (!isSame(now, claimed)) return this.compare(signal);
     }

@@ -147,7 +147,8 @@ export class RangeDifference {
    * @throws {SourceMoved}; {PlatformError} ROW_CONTRADICTION when they are too many for one answer
    */
   async takeAll(theirs: readonly RangeDigest[], own: DigestRange): Promise<void> {
-    const [from, to] = [Math.min(...theirs.map((range) => range.from)), Math.max(...theirs.map((range) => range.to))];
+    const from = theirs.reduce((least, range) => Math.min(least, range.from), Number.POSITIVE_INFINITY);
+    const to = theirs.reduce((most, range) => Math.max(most, range.to), Number.NEGATIVE_INFINITY);
     try {
       const wanted = theirs.length > 0 ? await this.#rowsOfSource({ from, to, block: null }) : [];
       const held = await readRangeRows(this.#connection, this.#typed, this.#plan, own, this.#head.key);

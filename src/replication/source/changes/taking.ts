@@ -190,7 +190,7 @@ export class ChangeTaker {
       const cut = found.length < limit ? null : (found.at(-1)?.value ?? null);
       if (cut === null) {
         this.#keep(found, read);
-        done.push(...some);
+        for (const span of some) done.push(span);
         at += some.length;
         continue;
       }
@@ -202,7 +202,7 @@ export class ChangeTaker {
       this.#keep(whole, read);
       const rest: Span = [isOnly ? cut + 1 : cut, HIGHEST];
       const left = withoutSpans(spans.slice(at), withoutSpans([[LOWEST, HIGHEST]], [rest]));
-      done.push(...withoutSpans(spans.slice(at), left));
+      for (const span of withoutSpans(spans.slice(at), left)) done.push(span);
       return { read, done, left };
     }
     return { read, done, left: [] };
@@ -257,7 +257,7 @@ function changedRows({ plan, watch, growth }: Look, read: readonly ReadRow[]): S
     const sum = now.reduce((total, { checksum }) => together(total, checksum), NO_ROWS);
     const isFine = value === null || value >= watch.from;
     const grown = isFine ? growthOf(watch.fine.get(value), sum) : growth.get(value);
-    changed.push(...newRows(grown, now).map(({ row }) => row));
+    for (const { row } of newRows(grown, now)) changed.push(row);
   }
   return changed;
 }

@@ -309,7 +309,8 @@ export class SourceTransparency {
       await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
       await appendFile(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''), { mode: 0o600 });
     } catch (caught) {
-      this.#unwritten.unshift(...lines);
+      const since = this.#unwritten.splice(0);
+      for (const line of [...lines, ...since]) this.#unwritten.push(line);
       const { code, message } = caught as NodeJS.ErrnoException;
       const reason = `the rewritten epochs cannot be noted in ${path}: ${code ?? message}`;
       throw new PlatformError('STATE_UNWRITABLE', { reason }, { cause: caught });

@@ -290,7 +290,10 @@ class GroupReader {
         .filter((value) => value !== null)
         .map((value) => toValue(value)!);
       if (numbers.length === 0) continue;
-      const bounds: [number, number] = [Math.min(...numbers), Math.max(...numbers)];
+      const bounds = numbers.reduce<[number, number]>(
+        ([low, high], number) => [Math.min(low, number), Math.max(high, number)],
+        [numbers[0]!, numbers[0]!]
+      );
       parentsOf.set(height, { ...parentsOf.get(height), [column]: bounds });
       for (const number of numbers) add(column, [number, number]);
     }

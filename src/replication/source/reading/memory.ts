@@ -364,7 +364,10 @@ export class SourceMemory {
     } else {
       const known = bounds.filter((each) => each !== undefined);
       if (known.length > 0)
-        watch.cut(Math.min(...known.map(([low]) => low)), Math.max(...known.map(([, high]) => high)));
+        watch.cut(
+          known.reduce((least, [low]) => Math.min(least, low), HIGHEST),
+          known.reduce((most, [, high]) => Math.max(most, high), LOWEST)
+        );
     }
   }
 

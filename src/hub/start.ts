@@ -61,7 +61,7 @@ const CHECK_EVERY_MS = 60_000;
 /** Chain that has the stakes. */
 const STAKES = 'BTC';
 /** Time between two looks for what the set wants to know of chains. */
-const ASK_EVERY_MS = 5_000;
+const ASK_EVERY_MS = 2_000;
 
 /**
  * Starts a hub: a front door here, its database in an actor, an actor that finds prices where there are sources, and one for its set in

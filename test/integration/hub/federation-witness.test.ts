@@ -122,8 +122,7 @@ test('four hubs attest an action and take it back after a reorg, though one of t
         'SELECT status, affected_chains FROM reorg_attestations ORDER BY id'
       );
       return (
-        found.map(({ status, affected_chains }) => `${status} ${affected_chains}`).join() ===
-        'rejected LTC,confirmed LTC'
+        found.map(({ status, affected_chains }) => `${status} ${affected_chains}`).join() === 'rejected ,confirmed LTC'
       );
     });
     await agreed(nodes);

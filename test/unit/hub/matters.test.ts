@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { MatterBook } from '../../../lab/federation/matter-book.ts';
+import { wantedBy } from '../../../src/hub/federation/matters/decide.ts';
 import { type MatterStep, matterBodyOf, readMatter } from '../../../src/hub/federation/matters/operations.ts';
 import type { ActionPlace } from '../../../src/hub/federation/matters/records.ts';
 import {
@@ -360,4 +361,19 @@ test('a body of another form is no matter', () => {
   for (const step of bad) assert.equal(readMatter(JSON.stringify({ matter: step })), null, JSON.stringify(step));
   for (const body of ['', '{"matter":', ' {"matter":{"type":"close","endsAt":1}}', '{"matter":{},"more":1}'])
     assert.equal(readMatter(body), null);
+});
+
+test('a word about a reorg costs the reading of attestations only where it may confirm it', () => {
+  const log = new Log();
+  log.take('a', REORG);
+  const isWorth = (hub: string, isSeen = true) => {
+    const sig = isSeen ? 'a'.repeat(128) : null;
+    return wantedBy({ type: 'reorg-word', id: log.reorg.id, isSeen, sig }, hub).isWorth!([log.reorg]);
+  };
+  assert.equal(isWorth('a'), false);
+  log.sayReorg('a', true);
+  log.sayReorg('b', true);
+  assert.deepEqual([isWorth('c'), isWorth('c', false), isWorth('b'), isWorth('e')], [true, false, false, false]);
+  log.sayReorg('c', true);
+  assert.equal(isWorth('d'), false, 'it is confirmed');
 });

@@ -82,6 +82,16 @@ test('a hub that did not qualify is asked nothing', async () => {
   assert.deepEqual(witness.questions, []);
 });
 
+test('questions of a hub that asks a lot hold up none of another one', async () => {
+  const { witness, take } = await start([]);
+  const [, liar, other] = MEMBERS as [(typeof MEMBERS)[0], (typeof MEMBERS)[0], (typeof MEMBERS)[0]];
+  for (let index = 100; index < 200; index++) await take(liar.pubkey, { ...ATTEST, index });
+  await take(other.pubkey, ATTEST);
+  const indexes = witness.questions.map((question) => question.kind === 'attestation' && question.index);
+  assert.deepEqual(indexes.slice(0, 3), [100, 5, 101]);
+  assert.equal(indexes.length, 101);
+});
+
 test('a question that is over is closed by one hub after the other, and not again at once', async () => {
   const { witness, bodies, book } = await start([ATTEST]);
   const endsAt = book.matters[0]!.endsAt!;

@@ -70,11 +70,11 @@ async function readFacts(
   submitter: string,
   time: number
 ): Promise<MatterFacts> {
-  const { ids, topics } = wantedBy(step);
+  const { ids, topics, isWorth } = wantedBy(step, submitter);
   const found: Matter[] = [];
   for (const [kind, id] of ids)
     for (const each of await select(connection, 'kind = ? AND id = ?', [kind, id])) found.push(each);
-  for (const [kind, topic] of topics)
+  for (const [kind, topic] of isWorth?.(found) === false ? [] : topics)
     for (const each of await select(connection, 'kind = ? AND topic = ?', [kind, topic])) found.push(each);
   const qualified = await rows(
     connection,

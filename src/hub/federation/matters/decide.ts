@@ -2,7 +2,7 @@ import { beginAttestation, expireAttestation, noteSwap, sayAction } from './atte
 import type { MatterStep } from './operations.ts';
 import { beginProposal, castVote, endVoting } from './proposals.ts';
 import { attestationId, isOpen, type Matter, type MatterKind } from './records.ts';
-import { beginReorg, expireReorg, sayReorg } from './reorgs.ts';
+import { beginReorg, expireReorg, mayConfirm, sayReorg } from './reorgs.ts';
 import { BOUNDS, type MatterFacts, type MatterRules } from './rules.ts';
 
 /** A step, and the hub that made it by an operation. */
@@ -17,6 +17,8 @@ export interface SubmittedStep {
 export interface Wanted {
   readonly ids: readonly (readonly [kind: MatterKind, id: string])[];
   readonly topics: readonly (readonly [kind: MatterKind, topic: string])[];
+  /** Whether the topics are needed where these are the matters with the ids: a step that is refused anyway costs no long reading. */
+  isWorth?(found: readonly Matter[]): boolean;
 }
 
 /** Returns the kind of matter that a step begins or belongs to; null for one that belongs to all. */
@@ -39,7 +41,7 @@ export function kindOf({ type }: MatterStep): MatterKind | null {
 }
 
 /** Returns which matters must be known for a step. */
-export function wantedBy(step: MatterStep): Wanted {
+export function wantedBy(step: MatterStep, submitter: string): Wanted {
   switch (step.type) {
     case 'attest': {
       const { chain, index, destination } = step;
@@ -66,16 +68,14 @@ export function wantedBy(step: MatterStep): Wanted {
       };
     }
     case 'reorg':
-      return {
-        ids: [],
-        topics: [
-          ['reorg', step.chain],
-          ['attestation', step.chain]
-        ]
-      };
+      return { ids: [], topics: [['reorg', step.chain]] };
     case 'reorg-word': {
       const chain = step.id.slice(0, Math.max(0, step.id.indexOf(':')));
-      return { ids: [['reorg', step.id]], topics: [['attestation', chain]] };
+      return {
+        ids: [['reorg', step.id]],
+        topics: [['attestation', chain]],
+        isWorth: ([reorg]) => step.isSeen && reorg?.kind === 'reorg' && mayConfirm(reorg, submitter)
+      };
     }
     case 'propose':
       return { ids: [], topics: [['proposal', step.parameter.toUpperCase()]] };

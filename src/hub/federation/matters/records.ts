@@ -81,7 +81,7 @@ export interface Reorg extends Begun {
   readonly status: 'reported' | 'confirmed' | 'rejected' | 'expired';
   readonly validators: readonly string[];
   readonly words: readonly ReorgWord[];
-  /** Chains that rely on an attestation from this one at its height or above. */
+  /** Chains that relied on an attestation from this one at its height or above, when it was confirmed. */
   readonly affected: readonly string[];
 }
 

@@ -1,4 +1,5 @@
 import { reorgReportMachine } from '../../../../machines/hub/reorg-report.ts';
+import { pbftQuorum } from '../../../consensus/pbft-quorum.ts';
 import { stateAfter } from '../../store/decide.ts';
 import { takeBack } from './attestations.ts';
 import { validatorsOf } from './electorate.ts';
@@ -52,7 +53,7 @@ export function beginReorg(
     status: 'reported',
     validators,
     words: [],
-    affected: affectedBy(facts, report)
+    affected: []
   };
   return [begun];
 }
@@ -75,9 +76,18 @@ export function sayReorg(
   const said: Reorg = { ...known, words: [...known.words, { hub, isSeen, sig }] };
   const status = statusOf(said);
   if (status === 'reported') return [said];
+  const settled: Reorg = { ...said, status, endsAt: null, decidedAt: time };
+  if (status !== 'confirmed') return [settled];
   const { chain, height } = known;
-  const settled: Reorg = { ...said, status, endsAt: null, decidedAt: time, affected: affectedBy(facts, known) };
-  return status === 'confirmed' ? [settled, ...takeBack(rules, facts, { chain, height, reorg: id }, time)] : [settled];
+  const affected = affectedBy(facts, known);
+  return [{ ...settled, affected }, ...takeBack(rules, facts, { chain, height, reorg: id }, time)];
+}
+
+/** Returns whether a hub's word may be the one that confirms a report. */
+export function mayConfirm({ status, validators, words }: Reorg, hub: string): boolean {
+  const seen = words.filter(({ isSeen }) => isSeen).length;
+  const isNew = validators.includes(hub) && !words.some((word) => word.hub === hub);
+  return status === 'reported' && isNew && seen + 1 >= pbftQuorum(validators.length);
 }
 
 /** Ends a report that too few hubs have said something about. */

@@ -47,7 +47,7 @@ interface WitnessOptions {
 }
 
 /** Questions that are handed out at once. */
-const MOST_QUESTIONS = 50;
+const MOST_QUESTIONS = 200;
 /** Time that each hub has to close what is over before the next one does. */
 const TURN_MS = 2_000;
 /** Time after which a hub tries again to close what is over. */
@@ -78,10 +78,16 @@ export class Witness {
     return this.#open.some(({ endsAt }) => endsAt! <= time) || operations.some(({ body }) => readMatter(body) !== null);
   }
 
-  /** Questions about chains that this hub may answer and has not, oldest first. */
+  /**
+   * Questions about chains that this hub may answer and has not: the oldest one of each hub that asks, then the second ones, and so on. A
+   * hub that asks for inventions, which nobody answers for a while, holds up no other.
+   */
   get questions(): readonly Question[] {
     const waiting = new Set(this.#options.waiting().map((body) => placeOf(readMatter(body))));
-    return this.#open
+    const byHub = [...Map.groupBy(this.#open, ({ submitter }) => submitter).values()];
+    const longest = byHub.reduce((most, { length }) => Math.max(most, length), 0);
+    return Array.from({ length: longest }, (_, place) => byHub.flatMap((of) => of[place] ?? []))
+      .flat()
       .flatMap((matter) => this.#questionOf(matter) ?? [])
       .filter((question) => !waiting.has(placeOf(question)) && !this.#said.has(placeOf(question)))
       .slice(0, MOST_QUESTIONS);

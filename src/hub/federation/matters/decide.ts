@@ -14,7 +14,7 @@ export interface SubmittedStep {
 }
 
 /** Matters that a step is decided by: some by their ids, and all that share a topic. */
-export interface Wanted {
+interface Wanted {
   readonly ids: readonly (readonly [kind: MatterKind, id: string])[];
   readonly topics: readonly (readonly [kind: MatterKind, topic: string])[];
   /** Whether the topics are needed where these are the matters with the ids: a step that is refused anyway costs no long reading. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { before, describe, test } from 'node:test';
-import { chainNetwork } from '../../../src/coin/chains.ts';
+import { type Chain, chainNetwork } from '../../../src/coin/chains.ts';
 import { DEFAULT_PROFILE, type Profile, readProfile } from '../../../src/coin/profile.ts';
 import { atEnd } from '../../support/cleanup.ts';
 import { DatabaseReader } from '../../support/examples/database-reader.ts';
@@ -27,11 +27,26 @@ const FEES = {
   roles: { 'bitcoin-regtest': { DONATE1: 'mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn' } }
 };
 
+/** Validators whose rewards come from a pool. */
+const VALIDATORS = {
+  name: 'validators',
+  roles: { 'bitcoin-regtest': { REWARD: 'mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn' } }
+};
+
+/** Limits that an example of a few lines reaches. */
+const LIMITS = {
+  name: 'limits',
+  limits: { parts: 3, dispenses: 2, emptyDispensers: 1, blockUnits: 40 }
+};
+
 /** The ledgers that a file of examples may name. @see test/examples/FORMAT */
-const LEDGERS: Readonly<Record<string, { readonly chain: 'bitcoin' | 'litecoin'; readonly profile: Profile }>> = {
+const LEDGERS: Readonly<Record<string, { readonly chain: Chain; readonly profile: Profile }>> = {
   bitcoin: { chain: 'bitcoin', profile: DEFAULT_PROFILE },
   litecoin: { chain: 'litecoin', profile: DEFAULT_PROFILE },
-  fees: { chain: 'bitcoin', profile: readProfile(FEES) }
+  dogecoin: { chain: 'dogecoin', profile: DEFAULT_PROFILE },
+  fees: { chain: 'bitcoin', profile: readProfile(FEES) },
+  validators: { chain: 'bitcoin', profile: readProfile(VALIDATORS) },
+  limits: { chain: 'bitcoin', profile: readProfile(LIMITS) }
 };
 
 const START = 1_700_000_000;

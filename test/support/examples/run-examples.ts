@@ -6,6 +6,7 @@ import type { ExampleLedger } from './example-ledger.ts';
 import { Names } from './names.ts';
 import type { RawBlock } from './raw-chain.ts';
 import type { Check, Example, Step } from './read.ts';
+import { signedText } from './signed.ts';
 import { columnSql } from './tables.ts';
 
 /** Actions that no transaction makes and that follow at once from the one before them. */
@@ -179,6 +180,8 @@ export class ExampleRun {
     const [, height, more = '0'] = /^time (\d+)(?: ?\+ ?(\d+))?$/.exec(inner) ?? [];
     if (height !== undefined) return String(this.#medianAt(Number(height)) + Number(more));
     if (inner.startsWith('key ')) return names.key(inner.slice(4));
+    const signed = signedText(inner, (block) => this.#medianAt(block));
+    if (signed !== undefined) return signed;
     if (inner.startsWith('^')) return `^${await this.#idOf(names.write(inner.slice(1)))}`;
     const [, label = '', offset = '0'] = /^([a-z0-9]+)(?:\+(\d+))?$/.exec(inner) ?? [];
     const index = names.labels.get(label);

@@ -2,6 +2,7 @@
 const TABLES: Readonly<Record<string, string>> = {
   ADDRESS: 'addresses',
   AIRDROP: 'airdrops',
+  ATTEST: 'attests',
   BATCH: 'batches',
   BROADCAST: 'broadcasts',
   CALLBACK: 'callbacks',

@@ -225,6 +225,8 @@ test('a wrong write is refused and leaves nothing at any hub, and so is one that
   const member = { signing_pubkey: 'e'.repeat(64), addr: 'validator.example:10001' };
   assert.equal(await refused(call(second, 'registervalidator', member)), 'WRITE_NOT_ORDERED');
   assert.equal(await refused(call(second, 'getallconfigs', { min_seq: 1_000_000 })), 'SEQUENCE_NOT_REACHED');
+  const { result: inactive } = await call(second, 'getslashproposals');
+  assert.deepEqual(inactive, { error: 'not active: the hubs of this set do not do that' });
   assert.equal((await agreed(members)).entries, entries);
 });
 

@@ -55,7 +55,7 @@ export function hubMethods(
   const push = pushRules(settings);
   const now = () => Date.now() + clockOffMs();
   const methods = {
-    ...inactiveMethods(),
+    ...inactiveMethods(set !== null),
     ...stateMethods(database, oracleHealthOf(settings, clockOffMs), set),
     ...configMethods(database, set, {
       hasKey: settings.HUB_API_KEY !== undefined,

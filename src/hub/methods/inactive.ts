@@ -30,21 +30,26 @@ const STATES = {
   geteffectorspendstatus: { effectors: [] }
 } as const;
 
-/** The methods of a hub without consensus that only tell that it has none: clients in use ask for them, and read `error` or `active`. */
-export function inactiveMethods(): Readonly<Record<string, RpcMethod>> {
+/**
+ * The methods about parts of consensus that this hub does not have: clients in use ask for them, and read `error` or `active`.
+ *
+ * @param isOfSet  whether it decides with the hubs of a set
+ */
+export function inactiveMethods(isOfSet: boolean): Readonly<Record<string, RpcMethod>> {
+  const why = isOfSet ? 'the hubs of this set do not do that' : 'this hub runs without consensus';
   const none = (about: string, write: boolean): RpcMethod =>
     rpcMethod({
-      summary: `${about[0]!.toUpperCase()}${about.slice(1)}: none, because this hub runs without consensus`,
+      summary: `${about[0]!.toUpperCase()}${about.slice(1)}: none, because ${why}`,
       result: FailureResult,
       write,
-      run: () => ({ error: 'not active: this hub runs without consensus' })
+      run: () => ({ error: `not active: ${why}` })
     });
   const of = (names: Readonly<Record<string, string>>, write: boolean) =>
     Object.entries(names).map(([name, about]) => [name, none(about, write)] as const);
   const states = Object.entries(STATES).map(([name, state]) => [
     name,
     rpcMethod({
-      summary: 'Says that this hub runs without consensus',
+      summary: `Says that ${why}`,
       result: Type.Object({
         active: Type.Optional(Type.Boolean()),
         effectors: Type.Optional(Type.Array(Type.Unknown()))

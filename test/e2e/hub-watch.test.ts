@@ -4,6 +4,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
+import { createExplored } from '../support/explorer-database.ts';
+import { runExplorer } from '../support/explorer-process.ts';
 import { createDatabase, dropAfterwards } from '../support/mariadb.ts';
 import { createDecoder } from '../support/sync/generated-decoder.ts';
 import { openTestHub } from '../support/sync/sync-pair.ts';
@@ -97,4 +99,67 @@ test('a client that starts while the hub is away goes on with the databases that
   await isServed(second);
   assert.match(second.log(), /the hub does not answer: using its last list of databases/);
   await second.end();
+});
+
+test('a hub that answers with no configuration, or with hardly any of it, stops no explorer and no sync server, which say so', async (t) => {
+  const { indexer, decoder, store } = await createExplored();
+  t.after(() => store.close());
+  const place = ({ host, port, name, user, pass }: DatabaseCoordinates) => ({
+    db_host: host,
+    db_port: String(port),
+    name,
+    user,
+    pass
+  });
+  const chains = ['bitcoin', 'litecoin', 'dogecoin'];
+  const decoders = await Promise.all(chains.map(() => createDatabase('kept')));
+  for (const each of decoders) await createDecoder(each, { seed: each.name, blocks: 5, rows: 50 });
+  // A sync server serves no database under two names, so each service has a hub of its own.
+  const explored = chains.map((chain) => ({
+    [chain]: { regtest: { 'platform-indexer': place(indexer), 'platform-decoder': place(decoder) } }
+  }));
+  const synced = chains.map((chain, at) => decoderOf(chain, decoders[at]!));
+  let named = chains.length;
+  const asked = [0, 0];
+  const hubs = await Promise.all(
+    [explored, synced].map((all, at) =>
+      startBareHub(() => {
+        asked[at]!++;
+        return Object.assign({}, ...all.slice(0, named));
+      })
+    )
+  );
+  for (const { stop } of hubs) t.after(stop);
+  const envOf = (hub: { readonly port: number }) => ({
+    HUB_API_HOST: '127.0.0.1',
+    HUB_PORT: String(hub.port),
+    HUB_REPOLL_INTERVAL: '200'
+  });
+  const explorer = await runExplorer({ ...envOf(hubs[0]!), EXPLORER_RATE_LIMIT_RPM: '100000' });
+  const server = await startSyncProcess({ ...envOf(hubs[1]!), SYNC_MODE: 'server' });
+  const isServed = async () => {
+    const answers = await Promise.all([
+      ...['RBTC', 'RLTC', 'RDOGE'].map(async (code) => (await fetch(`${explorer.url}/${code}/api/blocks`)).status),
+      ...chains.map(async (chain) => (await server.get(`/status/decoder/${chain}/regtest`)).status)
+    ]);
+    return answers.every((status) => status === 200);
+  };
+  const logs = () => [explorer.output(), server.log()] as const;
+  await eventually('all is served', isServed);
+  for (const few of [0, 1]) {
+    const before = logs().map(({ length }) => length);
+    named = few;
+    const told = /the hub no longer names [23] of 3 that it named: they are kept for \d+ s more/;
+    await eventually('both say that they doubt it', async () =>
+      logs().every((log, at) => told.test(log.slice(before[at])))
+    );
+    assert.ok(await isServed(), 'what was known is kept');
+    named = chains.length;
+    const counts = [...asked];
+    await eventually('both have asked again', 60_000, async () => asked.every((count, at) => count >= counts[at]! + 2));
+    assert.ok(await isServed());
+  }
+  assert.doesNotMatch(server.log(), /no longer names this database/);
+  await server.end();
+  assert.equal(await explorer.stop(), 0);
 });

@@ -12,6 +12,9 @@ import fc from '../../support/fast-check.ts';
 import { anyBlocks } from '../../support/indexer-actions.ts';
 import { TEST_RULES } from '../../support/indexer-ledger.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { sql } from '../../support/sql.ts';
+import { startIndexerServer } from '../../support/sync/one-server.ts';
+import { ReplicaThread } from '../../support/sync/replica-thread.ts';
 
 /** Blocks that follow each other from a height on, of a branch. */
 function chainOf(seed: number, first: number, branch: string): ChainBlock[] {
@@ -69,14 +72,41 @@ async function differing(one: DatabaseCoordinates, two: DatabaseCoordinates): Pr
   return [...first].flatMap(([name, own]) => (isDeepStrictEqual(own, second.get(name)) ? [] : [name])).sort();
 }
 
-test('two independent indexers have the same rows in every table that VERIFY_HASHES compares, also where one went through a reorg', async () => {
+/** Two databases that were written by themselves. */
+async function writeTwo(): Promise<readonly [DatabaseCoordinates, DatabaseCoordinates]> {
   const [one, two] = [await createDatabase('indexer'), await createDatabase('indexer')];
   await write(one, BEGINNING, 1);
   // The other has been on a branch that the first never saw.
   await write(two, LEFT.slice(0, 4), 2);
   await rollBack(two, 1);
   await write(two, BEGINNING, 5);
+  return [one, two];
+}
+
+test('two independent indexers have the same rows in every table that VERIFY_HASHES compares, also where one went through a reorg', async () => {
+  const [one, two] = await writeTwo();
   const differ = await differing(one, two);
   assert.deepEqual(differ, ['events', 'push_generations'], 'what one indexer went through');
   assert.deepEqual(differ.filter(isTheirs), []);
+});
+
+test('a VERIFY_HASHES replica of two independent indexers is verified, and is not where one has another row', async () => {
+  const both = await writeTwo();
+  const sources = [await startIndexerServer(both[0]), await startIndexerServer(both[1])];
+  const tip = BEGINNING.at(-1)!.height;
+  const follow = async (urls: readonly string[]) =>
+    new ReplicaThread(await createDatabase('independent'), 'indexer', urls, { epochSize: 5 });
+  const replica = await follow(sources);
+  await replica.until('verified', ({ replica: standing }) => standing!.verification === 'verified');
+  const { verifiedHeight, unconfirmed } = replica.report!.replica!;
+  assert.deepEqual([verifiedHeight, unconfirmed], [tip, []]);
+  await replica.end();
+  await sql(both[1], 'UPDATE tokens SET supply = supply + 1 ORDER BY id LIMIT 1');
+  const other = await follow([sources[0]!, await startIndexerServer(both[1])]);
+  await other.until('compared', ({ replica: standing }) => standing!.verification !== 'pending');
+  assert.deepEqual(
+    [other.report!.replica!.verification, other.report!.replica!.unconfirmed],
+    ['unverified', ['tokens']]
+  );
+  await other.end();
 });

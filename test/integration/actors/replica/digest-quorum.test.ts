@@ -1,38 +1,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { freePort } from '../../../../src/devnet/processes/free-port.ts';
-import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
 import { sql } from '../../../support/sql.ts';
 import { appendBlocks, createIndexer } from '../../../support/sync/generated-indexer.ts';
 import { startLyingSource } from '../../../support/sync/lying-source.ts';
+import { startIndexerServer } from '../../../support/sync/one-server.ts';
 import { ReplicaThread } from '../../../support/sync/replica-thread.ts';
-import { PAIR_KEY, startTestHub } from '../../../support/sync/sync-pair.ts';
-import { startSyncProcess, temporaryDirectory } from '../../../support/sync/sync-process.ts';
 
 const SIZE = { seed: 'quorum', blocks: 10, rows: 300 };
 const EPOCH = 5;
-
-async function startServer(of: DatabaseCoordinates): Promise<string> {
-  const hubPort = await startTestHub([['indexer', of]]);
-  const { url } = await startSyncProcess({
-    HUB_API_HOST: '127.0.0.1',
-    HUB_PORT: hubPort,
-    SYNC_API_KEY: PAIR_KEY,
-    SYNC_MODE: 'server',
-    SYNC_API_PORT: await freePort(),
-    SYNC_STATE_DIR: temporaryDirectory('server-state'),
-    BLOCK_POLL_INTERVAL: 30
-  });
-  return url;
-}
 
 // Two databases of the same blocks. One lies about rows that no hash and no root covers.
 const [honestRows, falseRows] = [await createDatabase('quorum'), await createDatabase('quorum_false')];
 for (const to of [honestRows, falseRows]) await createIndexer(to, SIZE);
 await sql(falseRows, 'UPDATE tokens SET supply = supply + 1 ORDER BY id LIMIT 1');
 let tip = 109;
-const [honest, liar] = [await startServer(honestRows), await startServer(falseRows)];
+const [honest, liar] = [await startIndexerServer(honestRows), await startIndexerServer(falseRows)];
 /** Another way to the honest rows. */
 const second = (await startLyingSource(honest)).url;
 

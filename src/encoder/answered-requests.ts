@@ -88,14 +88,20 @@ export class AnsweredRequests<T> {
     return await this.#make(key, { request: digest, holder }, make);
   }
 
-  /** Forgets the answer of an id and returns it; undefined when there is none yet. */
-  async forget(holder: string, id: string): Promise<T | undefined> {
+  /**
+   * Forgets the answer of an id and returns it, also one that is being made; undefined when there is none, or when it fails.
+   *
+   * @param aside waits for the answer that another call makes
+   */
+  async forget(holder: string, id: string, aside: Aside = (wait) => wait()): Promise<T | undefined> {
     this.#expire();
     const key = keyOf(holder, id);
-    const known = this.#answers.get(key);
-    if (!known || known.end === Number.POSITIVE_INFINITY) return undefined;
+    const answer = this.#answers.get(key)?.answer;
+    if (!answer) return undefined;
+    const made = await aside(() => answer).catch(() => undefined);
+    if (this.#answers.get(key)?.answer !== answer) return undefined; // another call has forgotten it
     this.#answers.delete(key);
-    return await known.answer;
+    return made;
   }
 
   /** Forgets complete answers until there is room for one more. */

@@ -250,7 +250,7 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       write: true,
       run: async ({ request_id }, caller) => {
         const holder = holderOf(caller);
-        const created = await answered.forget(holder, request_id);
+        const created = await answered.forget(holder, request_id, caller.aside);
         return { released: created ? deps.reservations.releaseOf(request_id, created.inputs, holder) : 0 };
       }
     }),

@@ -88,6 +88,8 @@ const MOST_KNOWN_COINS = 200_000;
 const TRACKED_FOR_MS = 1_000;
 /** Most lists of coins that are read from a tracker at once. */
 const ASKS_AT_ONCE = 4;
+/** Greatest position that nodes can be asked for: no transaction has so many outputs. */
+const MOST_VOUT = 2 ** 31 - 1;
 /** Most calls in one batch to the node. */
 const BATCH = 500;
 /** Most transactions in one batch: they may be large. */
@@ -219,11 +221,12 @@ export class NodeCoins {
     coins: readonly C[]
   ): Promise<readonly (C & { readonly confirmations: number })[]> {
     await refuseLoading(this.#rpc);
+    const possible = coins.filter(({ vout }) => vout <= MOST_VOUT);
     const outputs = await this.#batch(
       'gettxout',
-      coins.map(({ txid, vout }) => [txid, vout, true])
+      possible.map(({ txid, vout }) => [txid, vout, true])
     );
-    const unspent = coins.flatMap((coin, position) => {
+    const unspent = possible.flatMap((coin, position) => {
       const output = outputs[position];
       if (output === null) return [];
       if (!outputValidator.Check(output)) throw malformed('gettxout');

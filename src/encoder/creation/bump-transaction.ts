@@ -128,7 +128,8 @@ async function readBytes({ txid: given, tx_hex: hex }: BumpRequest, coins: Encod
 }
 
 /** Refuses a transaction that is confirmed or replaced, or whose outputs other unconfirmed transactions spend. */
-async function refuseSettled({ txid, inputs }: RawTransaction, { coins }: EncoderDeps): Promise<void> {
+async function refuseSettled({ txid, inputs, isWithoutSource }: RawTransaction, { coins }: EncoderDeps): Promise<void> {
+  if (isWithoutSource) throw invalid('it has no input that another transaction could spend');
   const isSpent = hasDescendants(await coins.mempoolEntry(txid));
   if (isSpent === false) return;
   if (isSpent)

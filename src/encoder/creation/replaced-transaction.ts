@@ -64,7 +64,6 @@ export async function readReplaced(
 ): Promise<ReplacedTransaction> {
   const transaction = readRawTransaction(bytes);
   const { inputs, outputs, witnesses, txid } = transaction;
-  if (transaction.isWithoutSource) throw invalid('it has no input that another transaction could spend');
   if (new Set(inputs.map(keyOf)).size < inputs.length) throw invalid('it spends a coin twice');
   if (inputs.length > MAX_INPUTS) throw invalid(`it has more than ${MAX_INPUTS} inputs. ${BUILD_ANOTHER}`);
   const placed = await placedWithin(inputs, coins);

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { decodeBlock } from '../../../lab/loop/decode.ts';
 import { type Account, openAccounts } from '../../../lab/loop/wallet.ts';
 import { readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
+import { writeBase } from '../../../src/coin/raw/transaction-form.ts';
 import type { PrivateLitecoind } from '../../../src/devnet/processes/litecoin.ts';
 import { startTestEncoder, type TestEncoder } from '../../support/encoder/service.ts';
 import { signPsbt } from '../../support/encoder/signer.ts';
@@ -231,6 +232,17 @@ test('bump_tx: REQUEST_INVALID for what cannot be replaced, and nothing stays re
   };
   await refused({}, /name a transaction by txid/);
   await refused({ txid: 'ab'.repeat(32) }, /knows no transaction.* name one input of the first answer in utxos/);
+  const { tx } = (await node.rpc.call('getblock', [await node.rpc.call('getblockhash', [1])])) as { tx: string[] };
+  await refused({ txid: tx[0] }, /no input that another transaction could spend/);
+  const [place] = await encoder.call<readonly { txid: string }[]>('get_utxos', { address: account.address });
+  const beyond = {
+    txid: place!.txid,
+    vout: 2 ** 32 - 1,
+    sequence: 0,
+    unlock: { script: Buffer.of(1, 1), witness: [] }
+  };
+  const impossible = writeBase({ inputs: [beyond], outputs: [{ amount: 1_000n, script: Buffer.alloc(25, 0x6a) }] });
+  await refused({ tx_hex: impossible.toString('hex') }, /its inputs are spent/);
   const hex = await say(account, requestOf(account, { data: SHORT }));
   await refused({ tx_hex: hex, txid: 'ab'.repeat(32) }, /not txid/);
   const unsigned = Buffer.from(parse(hex).baseBytes).toString('hex');

@@ -60,6 +60,22 @@ test('a forgotten answer is returned once; another caller cannot forget it', asy
   assert.equal(await requests.forget('A', 'a'), undefined);
 });
 
+test('an answer that is being made is forgotten when it is there: whoever waits no longer frees its coins too', async () => {
+  const { requests, ask } = open();
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const slow = requests.once('A', 'a', {}, () => promise);
+  const forgotten = Promise.all([requests.forget('A', 'a'), requests.forget('A', 'a')]);
+  resolve('slow');
+  assert.deepEqual([await slow, ...(await forgotten)], ['slow', 'slow', undefined]);
+  assert.match(await ask('a'), /answer/);
+  const failing = Promise.withResolvers<string>();
+  const made = requests.once('A', 'b', {}, () => failing.promise);
+  const none = requests.forget('A', 'b');
+  failing.reject(new Error('no coins'));
+  await assert.rejects(made, /no coins/);
+  assert.equal(await none, undefined);
+});
+
 test('REQUEST_INVALID: an id of another request; the order of its names does not count', async () => {
   const { ask } = open();
   const first = await ask('a', { x: 1, y: { p: 1, q: [2] } });

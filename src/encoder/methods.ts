@@ -384,7 +384,8 @@ async function listUtxos(
   const script = addressScript(address, network);
   const found = await readWhole(script, unconfirmed, coins, caller);
   const largest = found.filter(({ height }) => unconfirmed || height !== null).slice(0, MOST_LISTED);
-  const spendable = await coins.spendable(largest);
+  // A list may be older than the blocks that were taken back since: the node tells whether a block has the coin.
+  const spendable = (await coins.spendable(largest)).filter(({ confirmations }) => unconfirmed || confirmations > 0);
   return spendable.map(({ txid, vout, amount, confirmations, height }) => ({
     txid,
     fullTxid: txid,
@@ -393,6 +394,6 @@ async function listUtxos(
     amount: toDecimal(amount),
     scriptPubKey: script.toString('hex'),
     confirmations,
-    height
+    height: confirmations === 0 ? null : height
   }));
 }

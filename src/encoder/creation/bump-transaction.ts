@@ -131,7 +131,7 @@ async function readBytes({ txid: given, tx_hex: hex }: BumpRequest, coins: Encod
 async function refuseSettled({ txid, inputs, isWithoutSource }: RawTransaction, { coins }: EncoderDeps): Promise<void> {
   if (isWithoutSource) throw invalid('it has no input that another transaction could spend');
   const isSpent = hasDescendants(await coins.mempoolEntry(txid));
-  if (isSpent === false) return;
+  if (isSpent === false) return await refuseCrowded(txid, coins);
   if (isSpent)
     throw invalid(
       'other unconfirmed transactions spend its outputs and would be dropped with it: bump the last of them'
@@ -142,6 +142,18 @@ async function refuseSettled({ txid, inputs, isWithoutSource }: RawTransaction, 
   if (alive.length < inputs.length)
     throw invalid(
       'the mempool does not have it and its inputs are spent: it is confirmed, or another transaction replaced it'
+    );
+}
+
+/**
+ * Refuses a transaction that hangs together with more of the mempool than nodes accept: they took it back out of a block, and take
+ * no other in its place.
+ */
+async function refuseCrowded(txid: string, coins: EncoderDeps['coins']): Promise<void> {
+  const crowded = await coins.crowded([{ txid, vout: 0 }], { count: 0, sizeBytes: 0 });
+  if (crowded.length > 0)
+    throw invalid(
+      'more unconfirmed transactions hang together with it than nodes accept, as after blocks were taken back: they let nobody replace it before a block'
     );
 }
 
@@ -182,8 +194,10 @@ async function addCoins(
   );
   const wanted = takeFree(candidates, NONE_GONE, { reservations, holder });
   const spendable = await coins.spendable(wanted.slice(0, MOST_LOOKED_AT));
+  // A list may be older than the blocks that were taken back since.
+  const confirmed = spendable.filter(({ confirmations }) => confirmations > 0);
   // Other calls may have taken some meanwhile.
-  const free = takeFree(spendable, NONE_GONE, { reservations, holder }).slice(0, MOST_ADDED);
+  const free = takeFree(confirmed, NONE_GONE, { reservations, holder }).slice(0, MOST_ADDED);
   const taken: SourcedCoin[] = [];
   let settled = alone;
   for (const coin of free) {

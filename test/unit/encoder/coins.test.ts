@@ -232,7 +232,8 @@ test('TRACKER_NOT_READY: get_utxos waits for a tracker that reads the mempool, t
     coins: [7, null].map((height, at) => ({ ...coins[at]!, height })),
     lacksMempool: readings++ < readyAfter
   });
-  const spendable = async (some: readonly object[]) => some.map((coin) => ({ ...coin, confirmations: 1 }));
+  let confirmations = 1;
+  const spendable = async (some: readonly object[]) => some.map((coin) => ({ ...coin, confirmations }));
   const node = { tip: null as object | null, ageMs: null, alarm: null, isFit: true };
   const seen = { node, tracker: () => undefined };
   const deps = { seen, network, coins: { askedBy: () => ({ read, spendable }) }, reservations: { ttlMs: 1_000 } };
@@ -249,5 +250,7 @@ test('TRACKER_NOT_READY: get_utxos waits for a tracker that reads the mempool, t
   assert.equal(readings, 3);
   readyAfter = Number.POSITIVE_INFINITY;
   assert.deepEqual(await ask({ unconfirmed: false }), [7], 'coins of blocks are whole');
+  confirmations = 0;
+  assert.deepEqual(await ask({ unconfirmed: false }), [], 'its block was taken back since the list was read');
   await assert.rejects(ask(), { code: 'TRACKER_NOT_READY', message: /has not read the whole mempool yet/ });
 });

@@ -1,6 +1,13 @@
+import { request } from 'node:http';
+import { text } from 'node:stream/consumers';
 import type { NodeRpc } from '../../src/coin/node/node-rpc.ts';
 import { writeBase } from '../../src/coin/raw/transaction-form.ts';
+import { connect, rows, type SqlRow } from '../../src/db/connection.ts';
+import type { Platform } from '../../src/devnet/platform.ts';
+import { databaseOn } from '../../src/devnet/settings.ts';
 import type { ProbeAddress } from '../../src/service/life/probe.ts';
+import type { DbType } from '../../src/wire/data/database.ts';
+import type { Beside } from './beside.ts';
 import { Person } from './person.ts';
 
 /** Addresses of the services that an attack talks to. */
@@ -12,6 +19,11 @@ interface Doors {
   readonly indexer: ProbeAddress;
 }
 
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
 /** A token as the explorer tells it. */
 interface Token {
   readonly info: { readonly tick_id: number; readonly owner: string };
@@ -21,20 +33,35 @@ interface Token {
 /** Each coin of a person, in satoshis. */
 const COIN = 50_000_000n;
 
-/** The devnet as an attacker sees it: a node to send transactions to, and the doors of the services. */
+interface ArenaParts {
+  readonly rpc: NodeRpc;
+  readonly doors: Doors;
+  readonly replaced: () => Promise<number>;
+  readonly beside: Beside;
+  readonly database: Platform['database'];
+}
+
+/**
+ * The devnet as an attacker sees it: a node to send transactions to, and the doors of the services. And as the judge of an attack sees
+ * it: rows of the databases, and services with settings of their own.
+ */
 export class Arena {
   readonly rpc: NodeRpc;
   readonly doors: Doors;
   /** Blocks that the decoder has replaced so far. */
   readonly replaced: () => Promise<number>;
+  readonly beside: Beside;
+  readonly database: Platform['database'];
   /** Ids of transactions that say something in another's name, and in the name of who signed and paid them. */
   readonly told: { readonly forged: string[]; readonly own: string[] } = { forged: [], own: [] };
   #clock = 0;
 
-  constructor(rpc: NodeRpc, doors: Doors, replaced: () => Promise<number>) {
+  constructor({ rpc, doors, replaced, beside, database }: ArenaParts) {
     this.rpc = rpc;
     this.doors = doors;
     this.replaced = replaced;
+    this.beside = beside;
+    this.database = database;
   }
 
   /** Somebody with coins of 0.5 LTC at an address of its own. They can be spent at once. */
@@ -121,27 +148,55 @@ export class Arena {
     return (await this.token(tick))?.supply.supply;
   }
 
-  /** A JSON-RPC call without a key, as a stranger makes it. */
-  async call(
-    door: string,
-    method: string,
-    params: object
-  ): Promise<{ readonly status: number; readonly body: string }> {
-    const response = await fetch(door, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-      signal: AbortSignal.timeout(30_000)
-    });
+  /** A JSON-RPC call without a key, as a stranger makes it. @param from  the caller's address, one of 127.0.0.0/8 */
+  async call(door: string, method: string, params: object, from = '127.0.0.1'): Promise<Answer> {
+    const answered = Promise.withResolvers<Answer>();
+    request(
+      door,
+      {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        localAddress: from,
+        signal: AbortSignal.timeout(30_000)
+      },
+      (response) => {
+        const whole = (body: string) => answered.resolve({ status: response.statusCode ?? 0, body });
+        text(response).then(whole, answered.reject);
+      }
+    )
+      .on('error', answered.reject)
+      .end(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
+    return await answered.promise;
+  }
+
+  /** What the explorer says to a path below `/api/`. */
+  async get(path: string): Promise<Answer> {
+    const response = await fetch(`${this.doors.explorer}/api/${path}`, { signal: AbortSignal.timeout(10_000) });
     return { status: response.status, body: await response.text() };
+  }
+
+  /** Rows of the decoder's or the indexer's database. */
+  async rows<T extends SqlRow>(dbType: DbType, sql: string, values: readonly string[] = []): Promise<T[]> {
+    const connection = await connect(databaseOn(this.database, dbType));
+    try {
+      return await rows<T>(connection, sql, values);
+    } finally {
+      connection.destroy();
+    }
+  }
+
+  /** Returns an address's balance of a token after a past block, a decimal. */
+  async pastBalance(address: string, tick: string, height: number): Promise<string> {
+    type Row = { readonly tick: string; readonly amount: string };
+    const rows = (await this.#ask<{ readonly data: readonly Row[] }>(`balances/${address}?height=${height}`))?.data;
+    return rows?.find((row) => row.tick === tick)?.amount ?? '0';
   }
 
   /** @returns undefined for what the explorer does not have */
   async #ask<T>(path: string): Promise<T | undefined> {
-    const response = await fetch(`${this.doors.explorer}/api/${path}`, { signal: AbortSignal.timeout(10_000) });
-    const body = (await response.json()) as T;
-    if (response.ok) return body;
-    if (response.status === 404) return undefined;
-    throw new Error(`the explorer answered ${response.status} to ${path}: ${JSON.stringify(body)}`);
+    const { status, body } = await this.get(path);
+    if (status === 200) return JSON.parse(body) as T;
+    if (status === 404) return undefined;
+    throw new Error(`the explorer answered ${status} to ${path}: ${body}`);
   }
 }

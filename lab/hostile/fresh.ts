@@ -1,12 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, rows } from '../../src/db/connection.ts';
 import type { Platform } from '../../src/devnet/platform.ts';
-import { freePort } from '../../src/devnet/processes/free-port.ts';
-import { type ServiceOrder, startService } from '../../src/devnet/processes/process.ts';
-import { orderOf, planOf } from '../../src/devnet/services.ts';
-import { type DevnetSettings, databaseOn } from '../../src/devnet/settings.ts';
+import { databaseOn } from '../../src/devnet/settings.ts';
 import { compareDatabases } from '../../src/verify/compare.ts';
 import type { DbType } from '../../src/wire/data/database.ts';
+import type { Beside } from './beside.ts';
 
 const PREFIX = 'fresh_';
 const DEADLINE_MS = 120_000;
@@ -19,35 +17,28 @@ const OF_THEIR_LIFE: ReadonlySet<string> = new Set([
   'merkle_epochs'
 ]);
 
+/** Settings by which a decoder and an indexer have databases of their own. */
+export function freshDatabases(database: Platform['database']) {
+  const name = (dbType: DbType) => databaseOn(database, dbType, PREFIX).name;
+  return { DECODER_DB_NAME: name('decoder'), INDEXER_DB_NAME: name('indexer') };
+}
+
 /** Decodes and indexes the chain once more from its first block. @returns a line for each table that differs */
 export async function compareWithFresh(
-  platform: Platform,
-  settings: DevnetSettings,
+  { database, node }: Platform,
+  beside: Beside,
   signal: AbortSignal
 ): Promise<readonly string[]> {
-  const { database, coin, node } = platform;
-  const ports = { ...settings.ports, decoder: await freePort(), indexer: await freePort() };
-  const fresh = { ...settings, ports };
-  const plan = planOf(fresh, database, coin);
-  const name = (dbType: DbType) => databaseOn(database, dbType, PREFIX).name;
-  const names = { DECODER_DB_NAME: name('decoder'), INDEXER_DB_NAME: name('indexer') };
-  const renamed = (order: ServiceOrder): ServiceOrder => ({
-    ...order,
-    name: `${PREFIX}${order.name}`,
-    env: { ...order.env, ...names },
-    directory: `${order.directory}-fresh`,
-    logFile: order.logFile.replace(/\.log$/, '-fresh.log')
-  });
-  const decoder = await startService(renamed(orderOf(fresh, plan, 'decoder')), signal);
-  const indexer = await startService(renamed(orderOf(fresh, plan, 'indexer')), signal);
+  const variables = freshDatabases(database);
+  const decoder = await beside.start('decoder', { name: 'fresh', variables });
+  const indexer = await beside.start('indexer', { name: 'fresh', variables });
   const lines: string[] = [];
   try {
     const height = await node.getHeight();
     for (const dbType of ['decoder', 'indexer'] as const) {
-      await waitForBlock(database, name(dbType), height, signal);
-      const { tables } = await compareDatabases(databaseOn(database, dbType), databaseOn(database, dbType, PREFIX), {
-        ids: true
-      });
+      const fresh = databaseOn(database, dbType, PREFIX);
+      await waitForBlock(database, fresh.name, height, signal);
+      const { tables } = await compareDatabases(databaseOn(database, dbType), fresh, { ids: true });
       for (const { table, equal, rows: count, schema, differences } of tables)
         if (!equal && !OF_THEIR_LIFE.has(table)) {
           const first = schema[0] ?? JSON.stringify(differences[0] ?? null);

@@ -9,6 +9,8 @@ import { DEVNET, type DevnetSettings, devnetDatabase } from '../../src/devnet/se
 import { compareReplicas } from '../../src/devnet/summary.ts';
 import { Arena } from './arena.ts';
 import type { Attack } from './attack.ts';
+import { Beside } from './beside.ts';
+import { replaceTooMany } from './deep.ts';
 import { compareWithFresh } from './fresh.ts';
 import { decodeWithHops } from './hops.ts';
 
@@ -61,7 +63,9 @@ export async function runHostile(
     encoder: local(ports.encoder),
     indexer: { url: local(ports.indexer) }
   };
-  const arena = new Arena(rpc, doors, async () => (await look()).replaced ?? Number.NaN);
+  const beside = new Beside(platform, settings, signal);
+  const replaced = async () => (await look()).replaced ?? Number.NaN;
+  const arena = new Arena({ rpc, doors, replaced, beside, database: platform.database });
   const rounds = planRounds(seed, await fundWallet(node));
   const waiting = [...attacks];
   const playing: Playing[] = [];
@@ -85,13 +89,20 @@ export async function runHostile(
   }
   await settle(platform, tell, signal);
   for (const { name, judge } of verdicts)
-    await judge().catch((caught: unknown) => faults.push(`${name}: ${(caught as Error).message}`));
+    try {
+      await judge();
+    } catch (caught) {
+      faults.push(`${name}: ${(caught as Error).message}`);
+    }
   for (const { dbType, differences } of await compareReplicas(platform.database))
     faults.push(...differences.map((difference) => `replica of ${dbType}: ${difference}`));
-  faults.push(...(await compareWithFresh(platform, settings, signal)));
-  faults.push(...(await decodeWithHops(platform, settings, arena.told, signal)));
+  await beside.stop();
+  faults.push(...(await compareWithFresh(platform, beside, signal)));
+  faults.push(...(await decodeWithHops(platform, beside, arena.told, signal)));
+  const height = await node.getHeight();
+  faults.push(...(await replaceTooMany(platform, rpc, beside, signal)));
   await rpc.close();
-  return { blocks: await node.getHeight(), attacks: attacks.length, reorgs, faults, slowestMs };
+  return { blocks: height, attacks: attacks.length, reorgs, faults, slowestMs };
 
   /** One step of an attack; the last one gives its verdict. */
   async function advance(attack: Playing): Promise<void> {

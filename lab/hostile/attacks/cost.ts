@@ -8,6 +8,12 @@ import { issue, sale } from './texts.ts';
 const repeat = (count: number, text: (at: number) => string) => Array.from({ length: count }, (_, at) => text(at));
 const batch = (texts: readonly string[]) => `BATCH|0|${texts.join(';')}`;
 const MANY = 240;
+/** As many as a token may have: 10^36. */
+const MOST_UNITS = `1${'0'.repeat(36)}`;
+/** As many commands as an action holds. */
+const SENDS = 86;
+/** Coins of one owner: as many transactions in each block. */
+const TURNS_AT_ONCE = 24;
 /** An address that nobody has the key of. */
 const strange = (name: string) =>
   addressOf(payTo({ kind: 'witnessKeyHash', bytes: hash160(Buffer.from(name)) }), DEVNET.addresses)!;
@@ -129,14 +135,30 @@ export const COST_ATTACKS: readonly Attack[] = [
   {
     name: 'a turnover of 10^40 units makes a false alarm of the ledger',
     async *play(arena) {
-      const owner = await arena.person('turnover');
-      const supply = '9'.repeat(20);
-      await owner.act(`ISSUE|0|TURNOVER|${supply}|${supply}|18||${supply}`);
+      const owner = await arena.person('turnover', TURNS_AT_ONCE);
+      const issued = await owner.act(`ISSUE|0|TURN|0|0|0||${MOST_UNITS}`);
       yield;
       yield;
-      for (let round = 0; round < 6; round++)
-        await owner.act(batch(repeat(90, () => `SEND|0|TURNOVER|${supply}|${owner.address}`)));
-      return async () => assert.equal(await arena.balance(owner.address, 'TURNOVER'), supply);
+      const before = await arena.height();
+      const sends = batch(repeat(SENDS, () => `SEND|TURN|${MOST_UNITS}|${owner.address}`));
+      for (let sent = 0; sent < 10_000; sent += TURNS_AT_ONCE * SENDS) {
+        for (let turn = 0; turn < TURNS_AT_ONCE; turn++) await owner.act(sends);
+        yield;
+      }
+      const after = await arena.height();
+      return async () => {
+        assert.deepEqual(await arena.statuses(issued), ['valid']);
+        const [sent] = await arena.rows<{ count: number }>(
+          'indexer',
+          `SELECT COUNT(*) AS count FROM credits c JOIN index_tickers t ON t.id = c.tick_id
+           WHERE t.tick = 'TURN' AND c.amount = ?`,
+          [MOST_UNITS]
+        );
+        assert.ok(Number(sent!.count) > 10_000, `${sent!.count} times all units are credited`);
+        assert.equal(await arena.balance(owner.address, 'TURN'), MOST_UNITS);
+        for (const height of [before, after])
+          assert.equal(await arena.pastBalance(owner.address, 'TURN', height), MOST_UNITS);
+      };
     }
   },
   {

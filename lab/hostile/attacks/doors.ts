@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import type { Attack } from '../attack.ts';
+import type { Person } from '../person.ts';
 
-const ROUNDS = 12;
+/** Each of 0.5 LTC. */
+const VICTIM_COINS = 12;
+/** Satoshis for which all coins of a victim are needed. */
+const ALMOST_ALL = 590_000_000;
+/** Satoshis for which one coin is enough. */
+const LITTLE = 100_000;
+const STRANGERS = 10;
 
 /** Requests of strangers to the services while blocks come. */
 export const DOOR_ATTACKS: readonly Attack[] = [
@@ -26,49 +33,32 @@ export const DOOR_ATTACKS: readonly Attack[] = [
   {
     name: "strangers reserve everybody's coins, and the encoder answers nobody else",
     async *play(arena) {
-      const [victim, honest] = await arena.people('reserved', 'honest');
+      const victims: Person[] = [];
+      for (const name of ['reserved 1', 'reserved 2', 'reserved 3'])
+        victims.push(await arena.person(name, VICTIM_COINS));
+      const honest = await arena.person('honest', 1);
+      const most = VICTIM_COINS * victims.length;
+      const encoder = await arena.beside.start('encoder', {
+        name: 'full',
+        variables: { ENCODER_MAX_RESERVATIONS: String(most) }
+      });
       yield;
       yield;
-      const create = (pubkey: string) =>
-        arena.call(arena.doors.encoder, 'create_tx', {
-          pubkey,
-          data: 'BROADCAST|0|mine',
-          encoding: 'OP_RETURN',
-          feePerKb: 20_000
-        });
-      for (let round = 0; round < ROUNDS; round++) await create(victim!.address);
-      const { status, body } = await create(honest!.address);
-      return () => {
-        assert.equal(status, 200);
-        assert.match(body, /"psbt"/);
-        return Promise.resolve();
+      const create = async (person: Person, from: string, value: number) => {
+        const customOutputs = [{ address: honest.address, value }];
+        const request = { pubkey: person.address, data: 'BROADCAST|0|mine', encoding: 'OP_RETURN', feePerKb: 20_000 };
+        return (await arena.call(encoder.url, 'create_tx', { ...request, customOutputs }, from)).body;
       };
-    }
-  },
-  {
-    name: 'batches of heavy questions silence the tracker',
-    async *play(arena) {
-      yield;
-      const honest = await arena.person('tracker neighbour', 2);
-      const ask = (address: string) => ({ jsonrpc: '2.0', id: 1, method: 'get_utxos', params: { address } });
-      const { addresses } = (await arena.rpc.call('decodescript', [`0014${'00'.repeat(20)}`])) as {
-        addresses: string[];
-      };
-      const heavy = Array.from({ length: 50 }, () => ask(addresses[0]!));
-      const post = (body: unknown) =>
-        fetch(arena.doors.tracker, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify(body),
-          signal: AbortSignal.timeout(30_000)
-        });
-      yield;
-      const crowd = Array.from({ length: 6 }, async () => await (await post(heavy)).arrayBuffer());
-      const answer = await post(ask(honest.address));
-      const text = await answer.text();
-      await Promise.all(crowd);
+      const reserved: string[] = [];
+      for (let stranger = 2; stranger < 2 + STRANGERS; stranger++)
+        for (const victim of victims) reserved.push(await create(victim, `127.0.0.${stranger}`, ALMOST_ALL));
+      const answers = [await create(honest, '127.0.0.200', LITTLE)];
+      for (const [at, victim] of victims.entries()) answers.push(await create(victim, `127.0.0.${201 + at}`, LITTLE));
+      await encoder.stop();
       return () => {
-        assert.equal(answer.status, 200, text.slice(0, 200));
+        const made = reserved.filter((body) => body.includes('"psbt"')).length;
+        assert.ok(made >= victims.length, `${made} calls of strangers reserve ${VICTIM_COINS} coins each, of ${most}`);
+        for (const body of answers) assert.match(body, /"psbt"/);
         return Promise.resolve();
       };
     }

@@ -163,26 +163,6 @@ export const MONEY_ATTACKS: readonly Attack[] = [
     }
   },
   {
-    name: 'half a unit of a token without decimals',
-    async *play(arena) {
-      const [seller, buyer] = await arena.people('half seller', 'half buyer');
-      await seller!.act(`ISSUE|0|HALFUNIT|1000|1000|1`);
-      yield;
-      const offer = (version: string) =>
-        ['DISPENSER', version, 'LTC', 'HALFUNIT', '0.5', '', '0.5', 'LTC', '', PRICE].join('|');
-      await seller!.act(offer('0'));
-      await seller!.act('ISSUE|0|HALFUNIT|1000|1000|0||10');
-      yield;
-      await seller!.act(offer('0'));
-      yield;
-      await buyer!.pay([{ amount: PRICE_SATOSHIS, script: seller!.script }]);
-      return async () => {
-        assert.match(await arena.balance(buyer!.address, 'HALFUNIT'), /^\d+$/);
-        assert.match(await arena.balance(seller!.address, 'HALFUNIT'), /^\d+$/);
-      };
-    }
-  },
-  {
     name: 'a locked cap rises as the decimals change',
     async *play(arena) {
       const owner = await arena.person('cap');

@@ -23,23 +23,5 @@ export const NODE_ATTACKS: readonly Attack[] = [
         return Promise.resolve();
       };
     }
-  },
-  {
-    name: 'a mempool of large consolidations is too large for one statement',
-    async *play(arena) {
-      const dusty = await arena.person('consolidations', 1);
-      const count = 1_200;
-      const hex = await dusty.spend(
-        dusty.take(),
-        Array.from({ length: count }, () => ({ amount: 10_000n, script: dusty.script }))
-      );
-      const { txid } = (await arena.rpc.call('decoderawtransaction', [hex])) as { txid: string };
-      yield;
-      yield;
-      const spent = Array.from({ length: count }, (_, vout) => ({ txid, vout, amount: 10_000n }));
-      for (let at = 0; at < count; at += 600) await dusty.gather(spent.slice(at, at + 600));
-      yield;
-      return () => Promise.resolve();
-    }
   }
 ];

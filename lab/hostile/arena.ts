@@ -169,7 +169,7 @@ export class Arena {
     return await answered.promise;
   }
 
-  /** What the explorer says to a path below `/api/`. */
+  /** Returns the explorer's answer to a path below `/api/`. */
   async get(path: string): Promise<Answer> {
     const response = await fetch(`${this.doors.explorer}/api/${path}`, { signal: AbortSignal.timeout(10_000) });
     return { status: response.status, body: await response.text() };

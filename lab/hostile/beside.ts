@@ -9,7 +9,7 @@ import type { NodeAddress, Part } from '../../src/installation/plan.ts';
 type Variables = Readonly<Record<string, string | undefined>>;
 
 interface BesideOrder {
-  /** Of its directory and log. */
+  /** End of the names of its directory and its log. */
   readonly name: string;
   readonly variables: Variables;
   /** More words of its command. */
@@ -42,7 +42,7 @@ export class Beside {
     return this.#settings.apiKey;
   }
 
-  /** Of the platform. */
+  /** Directory of the platform. */
   get directory(): string {
     return this.#settings.directory;
   }

@@ -33,7 +33,9 @@ export async function replaceTooMany(
     const decoder = await beside.start('decoder', order);
     await waitForBlock(database, place.name, Number(await rpc.call('getblockcount')), signal);
     await rpc.call('invalidateblock', [first]);
-    for (let block = 0; block <= DEPTH; block++) await rpc.call('generateblock', [address, []]);
+    // Where the node's clock stands still, blocks with the same receiver would be the ones that are replaced.
+    const rival = await rpc.call('getnewaddress', ['', 'bech32']);
+    for (let block = 0; block <= DEPTH; block++) await rpc.call('generateblock', [rival, []]);
     const isHalted = async () => (await rows(connection, "SELECT 1 FROM events WHERE code = 'HALT'")).length > 0;
     for (const until = Date.now() + DEADLINE_MS; !(await isHalted()); await sleep(200, undefined, { signal }))
       if (Date.now() > until) return [`a deep reorg: the decoder does not halt before ${DEPTH} blocks are replaced`];

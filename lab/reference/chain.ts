@@ -1,7 +1,9 @@
+import type { Limits } from '../../src/coin/limits.ts';
 import { FEATURES } from '../../src/coin/profile.ts';
 import { parseAmount } from '../../src/consensus/amount.ts';
 import type { ChainBlock, ChainTransaction } from '../../src/indexer/block/block.ts';
 import type { Rules } from '../../src/indexer/profile/rules.ts';
+import type { Offer } from '../../src/indexer/state/offer.ts';
 import { TEST_RULES } from '../../test/support/indexer-ledger.ts';
 import { priceText } from '../../test/support/indexer-signers.ts';
 import { REFERENCE_ACTIONS } from './ledger.ts';
@@ -41,14 +43,41 @@ export const GAS_RULES: Rules = {
   }
 };
 
+/** Limits that many blocks of a chain meet. */
+export const LOW_LIMITS: Limits = {
+  parts: 4,
+  dispenses: 1,
+  emptyDispensers: 1,
+  blockUnits: 30,
+  wholeList: 2,
+  blockListRows: 3
+};
+
 /** Beginning of a branch. */
 interface BranchPoint {
   /** Height of its first block. */
   readonly height: number;
   readonly recent: readonly RecentAction[];
+  /** Returns the newer of the offers that are live. */
+  readonly offers: () => readonly Offer[];
 }
 
-const SEASON_BLOCKS = 120;
+/** A scene with offers. */
+export type MarketScene = Scene & Pick<BranchPoint, 'offers'>;
+/** A text of an action, and the address that sends it. */
+export type SourceText = readonly [source: string, text: string];
+
+/** Material that the blocks of a chain are made of. */
+export interface ChainKind {
+  /** Returns the actions with which a season begins, once there are gas and stakes. */
+  readonly opening: (season: number) => readonly SourceText[];
+  readonly writer: (scene: MarketScene) => Pick<Writer, 'text' | 'payee'>;
+  /** Returns the time of a block, in seconds since that of the first. */
+  readonly secondsOf: (height: number, random: Random) => number;
+}
+
+/** Blocks of a season. */
+export const SEASON_BLOCKS = 120;
 /** Block of a season by which the last stakes of the season before count, so that they can end. */
 const CLOSING_BLOCK = 6;
 const BLOCK_SECONDS = 600;
@@ -57,30 +86,38 @@ const MOST_TRANSACTIONS = 8;
 /** It issues the gas token and gives each season some. */
 const BANK = 'A999999';
 
-/** Blocks with actions of every kind, valid ones and others: the same for a seed. */
+/** Actions of every kind, valid ones and others. */
+export const EVERY_KIND: ChainKind = {
+  opening: firstTokens,
+  writer: (scene) => new Writer(scene),
+  secondsOf: (height, random) => BLOCK_SECONDS * height + random.below(3 * BLOCK_SECONDS) - BLOCK_SECONDS
+};
+
+/** Makes blocks of a kind of chain: the same for a seed. */
 export class ChainMaker {
   readonly #random: Random;
   readonly #feeDestination: string | undefined;
   readonly #mark: string;
+  readonly #kind: ChainKind;
   #blocks = 0;
 
   /**
    * @param feeDestination  who is paid fees in coins; undefined where nobody is
    * @param mark hexadecimal digit in its hashes by which no other maker has the same
    */
-  constructor(seed: number, feeDestination?: string, mark = 'f') {
+  constructor(seed: number, feeDestination?: string, mark = 'f', kind = EVERY_KIND) {
     this.#random = new Random(seed);
     this.#feeDestination = feeDestination;
     this.#mark = mark;
+    this.#kind = kind;
   }
 
   /** The next block of a branch. Blocks of two branches never have equal hashes. */
-  block({ height, recent }: BranchPoint): ChainBlock {
+  block({ height, recent, offers }: BranchPoint): ChainBlock {
     this.#blocks += 1;
-    const jitter = this.#random.below(3 * BLOCK_SECONDS) - BLOCK_SECONDS;
-    const time = FIRST_TIME + BLOCK_SECONDS * height + jitter;
+    const time = FIRST_TIME + this.#kind.secondsOf(height, this.#random);
     const season = Math.floor(height / SEASON_BLOCKS);
-    const scene: Scene = { random: this.#random, season, height, time, recent };
+    const scene: MarketScene = { random: this.#random, season, height, time, recent, offers };
     const texts = this.#textsAt(height % SEASON_BLOCKS, scene);
     const transactions = texts.map(([source, text], place): ChainTransaction => {
       const content = contentOf(text, season);
@@ -89,14 +126,14 @@ export class ChainMaker {
     return { height, time, hash: this.#hash(0), transactions };
   }
 
-  #textsAt(place: number, scene: Scene): readonly (readonly [source: string, text: string])[] {
-    if (place === 0) return opening(scene.season);
+  #textsAt(place: number, scene: MarketScene): readonly SourceText[] {
+    if (place === 0) return [...firstHoldings(scene.season), ...this.#kind.opening(scene.season)];
     if (place === CLOSING_BLOCK && scene.season > 0) return closing(scene.season - 1);
     return [...this.#prices(scene), ...this.#texts(scene)];
   }
 
   /** Returns prices of the coin and the gas token, now and then; some rounds come late. */
-  #prices({ season, height, time }: Scene): readonly (readonly [source: string, text: string])[] {
+  #prices({ season, height, time }: Scene): readonly SourceText[] {
     if (this.#random.below(3) > 0) return [];
     const pairs: (readonly [pair: string, price: string])[] = [
       ['GAS/USD', this.#random.one(['2', '0.3'])],
@@ -108,8 +145,8 @@ export class ChainMaker {
     return [[`A${season}`, priceText({ round: height * 10 + 11, height: height - 1, timestamp, pairs }, signers)]];
   }
 
-  #texts(scene: Scene): (readonly [source: string, text: string])[] {
-    const writer = new Writer(scene);
+  #texts(scene: MarketScene): SourceText[] {
+    const writer = this.#kind.writer(scene);
     const addresses = addressesOf(scene.season);
     return Array.from({ length: this.#random.below(MOST_TRANSACTIONS + 1) }, () => {
       const source = this.#random.one(addresses);
@@ -134,8 +171,8 @@ export class ChainMaker {
   }
 }
 
-/** Returns the actions with which a season begins. */
-function opening(season: number): (readonly [source: string, text: string])[] {
+/** Returns gas and stakes of a season. */
+function firstHoldings(season: number): SourceText[] {
   const [a, b, , , e] = addressesOf(season);
   const gas = [
     ...(season === 0 ? [[BANK, 'ISSUE|0|GAS|0|0|8||1000000000'] as const] : []),
@@ -146,9 +183,13 @@ function opening(season: number): (readonly [source: string, text: string])[] {
     [b!, `STAKE|1|1500|${signerOf('B', season).pubkey}`],
     [`C${season}`, `STAKE|1|1000|${signerOf('C', season).pubkey}`]
   ] as const;
+  return [...gas, ...stakes];
+}
+
+/** Returns tokens and lists of a season. */
+function firstTokens(season: number): SourceText[] {
+  const [a, b] = addressesOf(season);
   return [
-    ...gas,
-    ...stakes,
     [a!, `ISSUE|0|TOKA${season}|0|50|2||500`],
     [b!, `ISSUE|0|TOKB${season}|0|20|0||500`],
     [a!, `ISSUE|4|TOKA${season}|${season * SEASON_BLOCKS + 60}|GAS|0.01`],
@@ -160,7 +201,7 @@ function opening(season: number): (readonly [source: string, text: string])[] {
 }
 
 /** A little later the stakes of the season before end, so that those who sign now are most. */
-function closing(season: number): (readonly [source: string, text: string])[] {
+function closing(season: number): SourceText[] {
   return ['A', 'B', 'C'].flatMap((staker) =>
     ['A', 'B', 'C', 'D', 'E', 'a'].map(
       (letter) => [`${staker}${season}`, `UNSTAKE|0|${signerOf(letter, season).pubkey}`] as const

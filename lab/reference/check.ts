@@ -3,9 +3,10 @@ import type { ChainBlock } from '../../src/indexer/block/block.ts';
 import { IndexerStore } from '../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { dumpTables } from '../../test/support/indexer-database.ts';
-import { CHAIN_RULES, GAS_RULES } from './chain.ts';
+import { CHAIN_RULES, EVERY_KIND, GAS_RULES, LOW_LIMITS } from './chain.ts';
 import { Random } from './random.ts';
 import { ReferenceRun } from './run.ts';
+import { TRADES } from './trades.ts';
 
 interface CheckOptions {
   readonly seed: number;
@@ -15,6 +16,10 @@ interface CheckOptions {
   readonly forks: number;
   /** Whether actions cost gas. */
   readonly costsGas?: boolean;
+  /** Whether most actions are about offers, and the index with reorgs restarts now and then. */
+  readonly isOfTrades?: boolean;
+  /** Whether the limits are so low that many blocks meet them. The reference, which has none, is left out. */
+  readonly isLimited?: boolean;
   readonly databases: { readonly forked: DatabaseCoordinates; readonly fresh: DatabaseCoordinates };
   readonly log?: (line: string) => void;
 }
@@ -22,6 +27,8 @@ interface CheckOptions {
 interface CheckResult {
   readonly actions: number;
   readonly lostBlocks: number;
+  /** Times that the index with reorgs was closed and opened again. */
+  readonly restarts: number;
   /** Rows compared, of all tables. */
   readonly rows: number;
   /** Number of times that each status was written, by table and text. */
@@ -32,6 +39,8 @@ const STATEMENT_LIMIT_S = 120;
 const MOST_LOST_BLOCKS = 6;
 const BLOCKS_PER_GROUP = 200;
 const PROGRESS_BLOCKS = 1_000;
+/** Chances to restart an index for each time that it is restarted. */
+const RESTART_CHANCES = 4;
 
 /**
  * Indexes one chain through reorgs, in one go, and with the ledger that is written from the document.
@@ -39,11 +48,13 @@ const PROGRESS_BLOCKS = 1_000;
  * @throws {AssertionError} at the first block or table that differs
  */
 export async function checkIndex(options: CheckOptions): Promise<CheckResult> {
-  const { seed, blocks, forks, databases, costsGas = false, log } = options;
-  const rules = costsGas ? GAS_RULES : CHAIN_RULES;
+  const { seed, blocks, forks, databases, costsGas = false, isOfTrades = false, isLimited = false, log } = options;
+  const gasRules = costsGas ? GAS_RULES : CHAIN_RULES;
+  const rules = isLimited ? { ...gasRules, limitsAt: () => LOW_LIMITS } : gasRules;
   const open = (database: DatabaseCoordinates) => IndexerStore.open(database, rules, STATEMENT_LIMIT_S);
-  const run = new ReferenceRun(seed, rules);
-  const forked = new ForkedIndex(seed, await open(databases.forked), run);
+  const run = new ReferenceRun(seed, rules, { kind: isOfTrades ? TRADES : EVERY_KIND, hasReference: !isLimited });
+  const openForked = () => open(databases.forked);
+  const forked = new ForkedIndex(seed, await openForked(), run, isOfTrades ? openForked : null);
   try {
     for (let height = 0; height < blocks; height++) {
       const due = Math.floor(((height + 1) * forks) / blocks) - Math.floor((height * forks) / blocks);
@@ -73,27 +84,35 @@ export async function checkIndex(options: CheckOptions): Promise<CheckResult> {
     fresh.close();
   }
   const rows = await compareTables(databases);
-  return { actions: run.actions, lostBlocks: forked.lostBlocks, rows, statuses: run.statuses };
+  const { lostBlocks, restarts } = forked;
+  return { actions: run.actions, lostBlocks, restarts, rows, statuses: run.statuses };
 }
 
-/** An index that goes through reorgs on its way along a chain. */
+/** An index that goes through reorgs, and may restart, on its way along a chain. */
 class ForkedIndex {
   lostBlocks = 0;
+  restarts = 0;
   readonly #random: Random;
   /** Decides apart, so that the chain of a seed does not depend on it. */
   readonly #cuts: Random;
-  readonly #store: IndexerStore;
+  /** Decides apart, too. */
+  readonly #restarts: Random;
+  #store: IndexerStore;
   readonly #run: ReferenceRun;
+  /** Opens the database again; null for an index that never restarts. */
+  readonly #reopen: (() => Promise<IndexerStore>) | null;
   /** Blocks of the chain that are not yet written. */
   #unwritten: ChainBlock[] = [];
   /** Newest blocks of the chain that were written together. */
   #newest: readonly ChainBlock[] = [];
 
-  constructor(seed: number, store: IndexerStore, run: ReferenceRun) {
+  constructor(seed: number, store: IndexerStore, run: ReferenceRun, reopen: (() => Promise<IndexerStore>) | null) {
     this.#random = new Random(seed);
     this.#cuts = new Random(seed);
+    this.#restarts = new Random(seed);
     this.#store = store;
     this.#run = run;
+    this.#reopen = reopen;
   }
 
   /** Adds a block to the chain that stays. */
@@ -109,8 +128,9 @@ class ForkedIndex {
     const branch = this.#run.branch(1 + this.#random.below(MOST_LOST_BLOCKS));
     this.lostBlocks += branch.length;
     await this.#store.addBlocks(branch.slice(0, 1));
+    await this.#mayRestart();
     if (branch.length > 1) await this.#store.addBlocks(branch.slice(1));
-    await this.#store.rollBack(branch[0]!.height);
+    await this.#rollBack(branch[0]!.height);
   }
 
   async flush(): Promise<void> {
@@ -124,11 +144,25 @@ class ForkedIndex {
     if (this.#newest.length < 2) return;
     const cut = 1 + this.#cuts.below(this.#newest.length - 1);
     const { height } = this.#newest[cut]!;
-    await this.#store.rollBack(height);
+    await this.#rollBack(height);
     await this.#store.addBlocks(this.#run.branchAt(height, 1 + this.#cuts.below(2)));
     const again = this.#newest.slice(this.#cuts.below(cut));
-    await this.#store.rollBack(again[0]!.height);
+    await this.#rollBack(again[0]!.height);
     await this.#add(again);
+  }
+
+  /** Takes back blocks; it may restart before and after. */
+  async #rollBack(height: number): Promise<void> {
+    await this.#mayRestart();
+    await this.#store.rollBack(height);
+    await this.#mayRestart();
+  }
+
+  async #mayRestart(): Promise<void> {
+    if (this.#reopen === null || this.#restarts.below(RESTART_CHANCES) > 0) return;
+    this.#store.close();
+    this.#store = await this.#reopen();
+    this.restarts += 1;
   }
 
   /** Indexes the blocks that follow, up to the end of the chain. */
@@ -136,6 +170,7 @@ class ForkedIndex {
     const hashes = await this.#store.addBlocks(blocks);
     const first = blocks[0]!.height;
     assert.deepEqual(hashes, this.#run.hashes.slice(first), `index with reorgs, blocks from ${first}`);
+    await this.#mayRestart();
   }
 
   close(): void {

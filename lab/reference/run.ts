@@ -1,14 +1,20 @@
 import type { BlockHashes, ChainBlock, ExecutedBlock } from '../../src/indexer/block/block.ts';
+import type { Offer } from '../../src/indexer/state/offer.ts';
 import { MemoryLedger } from '../../test/support/indexer-ledger.ts';
-import { CHAIN_RULES, ChainMaker } from './chain.ts';
+import { CHAIN_RULES, ChainMaker, EVERY_KIND } from './chain.ts';
 import { compareHoldings, compareWithReference } from './compare.ts';
 import { ReferenceLedger } from './ledger.ts';
 import type { RecentAction } from './texts.ts';
 
 /** Actions that a text may be about. */
 const RECENT_ACTIONS = 150;
+/** Actions among which a text looks for an offer. */
+const OFFER_ACTIONS = 1_000;
 
-/** A chain that grows block by block; the indexer carries each out in memory, the reference too, and both must agree. */
+/**
+ * A chain that grows block by block. The indexer carries each out in memory, the reference too, and both must agree. The
+ * reference has no limits: without it, what the indexer does is only remembered.
+ */
 export class ReferenceRun {
   readonly chain: ChainBlock[] = [];
   readonly hashes: BlockHashes[] = [];
@@ -20,15 +26,15 @@ export class ReferenceRun {
   /** Makes blocks beside the chain that leave those of `#maker` as they are. */
   readonly #others: ChainMaker;
   readonly #memory: MemoryLedger;
-  readonly #reference: ReferenceLedger;
+  readonly #reference: ReferenceLedger | null;
   #recent: RecentAction[] = [];
 
-  constructor(seed: number, rules = CHAIN_RULES) {
-    this.#maker = new ChainMaker(seed, rules.fees.destination);
-    this.#others = new ChainMaker(seed, rules.fees.destination, 'e');
+  constructor(seed: number, rules = CHAIN_RULES, { kind = EVERY_KIND, hasReference = true } = {}) {
+    this.#maker = new ChainMaker(seed, rules.fees.destination, 'f', kind);
+    this.#others = new ChainMaker(seed, rules.fees.destination, 'e', kind);
     this.#memory = new MemoryLedger(0, rules);
     const isAddress = (text: string, coin: string) => rules.readAddress(text, coin, 0) !== undefined;
-    this.#reference = new ReferenceLedger({ ...rules, isAddress });
+    this.#reference = hasReference ? new ReferenceLedger({ ...rules, isAddress }) : null;
   }
 
   /** Actions that a text after the chain may be about. */
@@ -42,10 +48,10 @@ export class ReferenceRun {
 
   /** Adds a block. @throws {AssertionError} where indexer and reference differ */
   extend(): ChainBlock {
-    const block = this.#maker.block({ height: this.chain.length, recent: this.#recent });
+    const block = this.#blockOf(this.#maker, this.chain.length);
     const executed = this.#memory.run(block);
     this.#memory.forgetBlocks();
-    compareWithReference(this.#memory, executed, this.#reference);
+    if (this.#reference) compareWithReference(this.#memory, executed, this.#reference);
     this.chain.push(block);
     this.hashes.push(executed.hashes);
     this.#remember(executed);
@@ -54,19 +60,25 @@ export class ReferenceRun {
 
   /** Blocks that could follow the chain and do not. */
   branch(length: number): ChainBlock[] {
-    return Array.from({ length }, (_, above) =>
-      this.#maker.block({ height: this.chain.length + above, recent: this.#recent })
-    );
+    return Array.from({ length }, (_, above) => this.#blockOf(this.#maker, this.chain.length + above));
   }
 
   /** Blocks from a height of the chain on that are none of it. */
   branchAt(height: number, length: number): ChainBlock[] {
-    return Array.from({ length }, (_, above) => this.#others.block({ height: height + above, recent: this.#recent }));
+    return Array.from({ length }, (_, above) => this.#blockOf(this.#others, height + above));
   }
 
   /** @throws {AssertionError} when somebody holds in the reference what the indexer does not know */
   compareHoldings(): void {
-    compareHoldings(this.#memory, this.#reference);
+    if (this.#reference) compareHoldings(this.#memory, this.#reference);
+  }
+
+  #blockOf(maker: ChainMaker, height: number): ChainBlock {
+    return maker.block({ height, recent: this.#recent, offers: () => this.#offers() });
+  }
+
+  #offers(): readonly Offer[] {
+    return this.#memory.offers.filter(({ index }) => index > this.actions - OFFER_ACTIONS);
   }
 
   #remember({ rows, refusals }: ExecutedBlock): void {

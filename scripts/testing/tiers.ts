@@ -131,6 +131,7 @@ const REST: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/integration/indexer': [
     'column-limits',
+    'index-check-trades',
     'large-rollback',
     'markets',
     'migrations',

@@ -25,14 +25,14 @@ const EXACT_TEXTS: Readonly<Record<string, Readonly<Record<string, string>>>> = 
  * Keys that tables in use lack.
  *
  * By them an indexer reads the newest SLEEP of a ticker, the matches of a market, and the valid rows of an action, or
- * about a token, a signing key or a round of prices, without the refused ones that anybody may add. An explorer reads the
- * newest rows of an address or a ticker without sorting all of them, and the actions of one kind of an address without
- * reading its other actions. Tables whose rows are stored by `action_index` need none: it is the end of each of their
- * keys.
+ * about a token, a signing key or a round of prices, without the refused ones that anybody may add. An explorer reads
+ * the newest rows of an address or a ticker without sorting all of them, and the actions of one kind of an address
+ * without reading its other actions. Parts of an action are read as they were written: no key of theirs goes on after
+ * `action_index`. Tables whose rows are stored by `action_index` need none: it is the end of each of their keys.
  */
 const KEYS_OF_READERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   actions: [['source_id', 'action_id']],
-  airdrops: [['action_index', 'status_id']],
+  airdrops: [['status_id', 'action_index']],
   balances: [['tick_id', 'address_id']],
   blocks: [['block_time', 'block_index']],
   credits: [['address_id', 'action_index']],
@@ -49,12 +49,12 @@ const KEYS_OF_READERS: Readonly<Record<string, readonly (readonly string[])[]>> 
   ],
   unstakes: [['status_id', 'signing_pubkey_id']],
   sends: [
-    ['action_index', 'status_id'],
+    ['status_id', 'action_index'],
     ['destination_id', 'action_index'],
     ['tick_id', 'action_index']
   ],
   destroys: [
-    ['action_index', 'status_id'],
+    ['status_id', 'action_index'],
     ['tick_id', 'action_index']
   ],
   issues: [['tick_id', 'status_id']],

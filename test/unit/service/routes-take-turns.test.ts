@@ -65,7 +65,7 @@ const tracker = (keys?: Keys, findCoins: () => Promise<Uint8Array<ArrayBuffer>> 
     findCoins,
     findBalance: reading,
     config: { ...FRAME_CONFIG, UTXO_TRACKER_API_KEY: keys, UTXO_TRACKER_RATE_LIMIT_RPM: 10_000 },
-    view: () => ({ report: { ...chain, ...more, mempool } as never, crash: null })
+    view: () => ({ report: { ...chain, nodePolledAt: monotonicMs(), ...more, mempool } as never, crash: null })
   });
 
 const indexer = (keys?: Keys) =>

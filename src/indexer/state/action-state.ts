@@ -196,7 +196,8 @@ export class ActionState implements Reader {
 
   /** Returns the tokens that an address holds some of, tickers in byte order. */
   holdings(address: string): { readonly token: Token; readonly amount: bigint }[] {
-    const ticks = [...this.get('holdings', address)];
+    const moved = [...this.moved].filter(([, addresses]) => addresses.has(address)).map(([tick]) => tick);
+    const ticks = [...this.get('holdings', address).union(new Set(moved))];
     this.request(
       ticks.flatMap((tick) => [
         { kind: 'balance', key: pairKey(tick, address) } as const,

@@ -16,8 +16,8 @@ const BUNDLE_TIMEOUT = '--test-timeout=1200000';
 const TRIED_AGAIN = 3;
 
 const FILES_REPORTER = fileURLToPath(new URL('files-reporter.ts', import.meta.url));
-/** Test files at once: those of the rest wait for real time more often. */
-const CONCURRENCY: Readonly<Record<Tier, number>> = { quick: 4, rest: 5, all: 5 };
+/** Test files at once: those of the rest start more programs each. */
+const CONCURRENCY: Readonly<Record<Tier, number>> = { quick: 4, rest: 3, all: 3 };
 /** Longest files that a whole run names at its end. */
 const LONGEST = 20;
 

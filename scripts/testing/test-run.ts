@@ -5,7 +5,7 @@ import { DATA, makeDataDirectory, startMariaDb } from '../../src/devnet/processe
 import { ROOT } from '../root.ts';
 import { makeWorkplace, removeWorkplace } from './workplace.ts';
 
-/** Test files at once where nothing else is said: one more than cores where there are two, since most files wait half of their time. */
+/** Test files at once, unless a run says otherwise: one more than two cores, since most files wait half of their time. */
 const CONCURRENCY = 3;
 /** Cache of V8's bytecode by the modules' content: a process of tests loads some hundreds of modules. */
 const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/tests');

@@ -27,6 +27,7 @@ import { readSender, type Sender } from '../transaction/sender.ts';
 import { readTransactionHex } from '../transaction/transaction-hex.ts';
 import { composeWithCoins } from './compose-with-coins.ts';
 import { compressFile, type FileCompression } from './file-compression.ts';
+import { refuseForgotten } from './forgotten-payments.ts';
 import type { NodePolicy, NodePolicyReader } from './node-policy.ts';
 import { refuseOldSpellings } from './old-spellings.ts';
 import {
@@ -188,7 +189,10 @@ async function createReveal(
     const reveal = composeReveal(plan.order, { txid, locked });
     checkReveal(plan, reveal, funding.outputs);
     const surplus = surplusOf(plan.order, reveal.funding);
-    if (request.customOutputs === undefined) refuseForgotten(plan.order, reveal, surplus);
+    // An envelope's fee of the protocol is paid by the second transaction.
+    const isQuoteSilent = encoding === 'TAPROOT' && request.feeQuote === undefined;
+    if (request.customOutputs === undefined || isQuoteSilent)
+      await refuseForgotten({ order: plan.order, reveal, first: funding }, { ...deps, leastRate: policy.leastRate });
     return {
       ...summary(
         reveal,
@@ -206,24 +210,6 @@ async function createReveal(
       ...(isDeflated ? [DEFLATED_HERE] : [])
     ].join('; ')
   );
-}
-
-/**
- * Refuses a second call without payments where the first transaction holds more than any fee explains: the action would be
- * revealed without what it pays.
- *
- * @param surplus satoshis @throws {PlatformError} REQUEST_INVALID
- */
-function refuseForgotten({ limitFee }: Order, { form, fee }: Reveal, surplus: bigint): void {
-  if (surplus <= 0n) return;
-  try {
-    limitFee(form, fee + surplus);
-  } catch (caught) {
-    if (!(caught instanceof PlatformError)) throw caught;
-    throw invalid(
-      `the first transaction holds ${surplus} satoshis more than the second one needs: send the customOutputs of the first call, [] where it had none`
-    );
-  }
 }
 
 /** @param surplus satoshis beyond what the order would lock */

@@ -27,7 +27,7 @@ const WARNINGS = {
   NO_PEERS:
     'the coin node has no peers: it keeps the transaction, and nobody gets it until the node has some. Send the same tx_hex again then',
   REVEAL_ANEW:
-    'the replacement has another id: a second transaction that spends from it is built anew, by create_tx with the signed replacement in p2shHex'
+    'the replacement has another id: a second transaction that spends from it is built anew, by create_tx with the signed replacement in p2shHex, and with the customOutputs of the first call, [] for none'
 } as const;
 /** A code of `WARNINGS`. */
 type WarningCode = keyof typeof WARNINGS;

@@ -99,10 +99,15 @@ export function composeReveal(order: Order, funding: Funding): Reveal {
     if (!settled.isExact) order.limitFee(settled.form, settled.fee);
     return { ...settled, funding };
   }
+  const { changeScript, changeDust } = changeOf(order);
   const plain = { inputs, outputs };
-  const least = order.leastFee?.(plain);
-  if (least !== undefined && held - paid >= least && isRelayable(plain))
-    return { form: plain, fee: held - paid, change: null, isExact: true, isLowered: true, funding };
+  const changed = { inputs, outputs: [...outputs, { amount: changeDust, script: changeScript }] };
+  // An envelope without payments has no output but change.
+  const [form, change] = isRelayable(plain) ? [plain, null] : [changed, changeDust];
+  const least = order.leastFee?.(form);
+  const fee = held - paid - (change ?? 0n);
+  if (least !== undefined && fee >= least && isRelayable(form))
+    return { form, fee, change, isExact: true, isLowered: true, funding };
   const needed = least === undefined ? '' : `; the node takes no less than ${least} for it`;
   const reason = `the first transaction left ${held} satoshis, which do not pay for the second one at this fee${needed}`;
   throw new PlatformError('COINS_INSUFFICIENT', { reason });
@@ -138,7 +143,8 @@ function composeTwoSteps<C extends Coin>(order: Order & { encoding: TwoStepEncod
 
 /**
  * Returns the amount of each locked output. Together they pay the exact cost of the reveal, or enough more that its
- * change is not dust.
+ * change is not dust. A reveal that pays never takes about what the same one takes without payments: a second call that
+ * forgets them must be found out.
  */
 function fundingAmounts(order: Order, locks: readonly Lock[]): readonly bigint[] {
   const least = locks.map(({ script }) => freeAmount(script, order.dust));
@@ -151,9 +157,20 @@ function fundingAmounts(order: Order, locks: readonly Lock[]): readonly bigint[]
   const changed = { inputs, outputs: [...outputs, { amount: changeDust, script: changeScript }] };
   const withChange = paid + fee(changed) + changeDust;
   const isExact = isRelayable({ inputs, outputs }) && leastTotal <= exact;
-  const total = isExact ? exact : leastTotal > withChange ? leastTotal : withChange;
+  const usual = isExact ? exact : leastTotal > withChange ? leastTotal : withChange;
+  const isAlike = paid > 0n && 2n * distance(usual, unpayingTotal(order, locks)) < changeDust;
+  const more = isExact ? withChange : usual + changeDust;
+  const total = isAlike ? more : usual;
   return [least[0]! + total - leastTotal, ...least.slice(1)];
 }
+
+/** Returns what the locks of an order hold together where its second transaction pays nothing. */
+function unpayingTotal(order: Order, locks: readonly Lock[]): bigint {
+  const unpaying = { ...order, outputs: [], feeOutputs: splitOutputs(order).funding };
+  return fundingAmounts(unpaying, locks).reduce((sum, amount) => sum + amount, 0n);
+}
+
+const distance = (a: bigint, b: bigint) => (a > b ? a - b : b - a);
 
 /** Returns the outputs, beside the locks, by which the first transaction of two pays the protocol's fee. */
 export function fundedOutputs(order: Order): readonly FormOutput[] {

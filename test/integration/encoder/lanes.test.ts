@@ -31,6 +31,7 @@ interface Created {
   readonly revealPsbt?: string;
   readonly envelope?: object;
   readonly total: string;
+  readonly inputs: readonly object[];
   readonly compression?: { readonly reason: string | null; readonly stored?: { readonly data: string } };
 }
 
@@ -105,6 +106,30 @@ test('the second transaction is built by the id of the first, which the node has
   assert.equal((await minedRows()).get(txid)?.data, request.data);
   const again = await encoder.ask('create_tx', { ...request, p2shHash });
   assert.deepEqual(again.error?.data['code'], 'COIN_UNUSABLE');
+});
+
+test('a second call that forgets the payments of the first one is refused: the action would be revealed unpaid', async () => {
+  const [legacy, payee] = await openAccounts(node, 5, ['legacy', 'bech32']);
+  const { address, publicKey, privateKey } = legacy!;
+  const own = { pubkey: address, compressedPubKey: publicKey, data: actionOf(500), feePerKb: 3_000 };
+  const ofEnvelopes = { signerSupportsTapscript: true };
+  for (const [more, forgotten] of [
+    [{ encoding: 'P2SH' }, { customOutputs: [{ address: payee!.address, value: 6_000 }] }],
+    [{ encoding: 'TAPROOT', options: ofEnvelopes }, { feeQuote: { address: payee!.address, amount: 6_000 } }]
+  ] as const) {
+    const request = { ...own, ...more };
+    const first = await encoder.call<Created>('create_tx', { ...request, ...forgotten });
+    const p2shHex = signPsbt(first.psbt, privateKey);
+    for (const feePerKb of [3_000, 1_000, undefined]) {
+      const { error } = await encoder.ask('create_tx', { ...request, feePerKb, p2shHex });
+      assert.match(error?.message ?? '', /does not show that they are for a fee alone: send customOutputs/);
+    }
+    assert.ok((await encoder.call<Created>('create_tx', { ...request, ...forgotten, p2shHex })).psbt);
+    const without = await encoder.call<Created>('create_tx', { ...request, utxos: first.inputs });
+    const other = signPsbt(without.psbt, privateKey);
+    for (const feePerKb of [3_000, 1_000, undefined])
+      assert.ok((await encoder.call<Created>('create_tx', { ...request, feePerKb, p2shHex: other })).psbt);
+  }
 });
 
 test('the second transaction of a FILE may be built elsewhere, from the bytes that the first answer stored', async () => {

@@ -440,6 +440,19 @@ test('a reveal pays what the first transaction left where the usual fee has rise
   }
 });
 
+test('a reveal without another output keeps its change where the usual fee has risen: it would have no output', () => {
+  const order = orderOf({ encoding: 'TAPROOT', frame: writeFrame(`FILE|0|${'x'.repeat(700)}`), sender: SENDERS[1]! });
+  const { first, locks } = compose(order, fund(order.sender, [50_000_000n]));
+  const amount = first.form.outputs[0]!.amount;
+  const funding = { txid: '33'.repeat(32), locked: [{ vout: 0, amount, lock: locks[0]! }] };
+  const risen = { ...order, fee: (form: Parameters<Order['fee']>[0]) => RATE * BigInt(virtualSize(form)) + 1n };
+  const dust = dustAmount(order.sender.script, DUST);
+  const reveal = composeReveal({ ...risen, leastFee: () => amount - dust }, funding);
+  assert.deepEqual([reveal.fee, reveal.change, reveal.isLowered], [amount - dust, dust, true]);
+  assert.deepEqual(reveal.form.outputs, [{ amount: dust, script: order.sender.script }]);
+  assert.throws(() => composeReveal({ ...risen, leastFee: () => amount - dust + 1n }, funding), /takes no less than/);
+});
+
 test('the least fee of an address whose key may be uncompressed is that of its longest signed form', () => {
   const [known] = SENDERS.slice(1);
   const unknown = readSender(known!.address, undefined, NETWORK);

@@ -235,3 +235,12 @@ export function activationHeight({ activations }: Profile, { name }: ChainNetwor
   const height = Object.hasOwn(activations, actionOrFeature) ? activations[actionOrFeature] : null;
   return (typeof height === 'object' ? height?.[name] : height) ?? Number.POSITIVE_INFINITY;
 }
+
+/**
+ * Returns the first block of a network in which an encoder may put payloads into taproot scripts. Where taproot does not count,
+ * anybody could spend the outputs that hold them, whatever the profile says.
+ */
+export function envelopeHeight(profile: Profile, network: ChainNetwork): number {
+  if (network.addresses.bech32 === null) return Number.POSITIVE_INFINITY;
+  return Math.max(activationHeight(profile, network, 'TAPROOT_ENVELOPE'), network.taprootHeight ?? 0);
+}

@@ -1,5 +1,5 @@
 import type { ChainNetwork } from '../../coin/chains.ts';
-import { activationHeight, type Profile } from '../../coin/profile.ts';
+import { activationHeight, envelopeHeight, type Profile } from '../../coin/profile.ts';
 import { hashId } from '../../coin/raw/hash-id.ts';
 import { type RawTransaction, readRawTransaction } from '../../coin/raw/raw-transaction.ts';
 import { type FormOutput, virtualSize, writeBase } from '../../coin/raw/transaction-form.ts';
@@ -284,7 +284,7 @@ function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePoli
   const frame = content?.frame ?? Buffer.alloc(0);
   const sender: Sender = readSender(request.pubkey, request.compressedPubKey, network);
   const nextHeight = policy.height + 1;
-  const isEnvelopeActive = nextHeight >= activationHeight(profile, network, 'TAPROOT_ENVELOPE');
+  const isEnvelopeActive = nextHeight >= envelopeHeight(profile, network);
   const { customOutputs = [], options = {} } = request;
   const changeScript = request.change === undefined ? sender.script : paidScript(request.change, network);
   const bounds = { mostRate: mostFeeRate, softDust: network.softDust };

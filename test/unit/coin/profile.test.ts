@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ACTIONS, findAction } from '../../../src/coin/action/names.ts';
 import { CHAIN_NETWORKS, chainNetwork } from '../../../src/coin/chains.ts';
-import { activationHeight, DEFAULT_PROFILE, FEATURES, GAS_ITEMS, readProfile } from '../../../src/coin/profile.ts';
+import {
+  activationHeight,
+  DEFAULT_PROFILE,
+  envelopeHeight,
+  FEATURES,
+  GAS_ITEMS,
+  readProfile
+} from '../../../src/coin/profile.ts';
 import fc from '../../support/fast-check.ts';
 
 const BITCOIN = chainNetwork('bitcoin', 'mainnet');
@@ -25,6 +32,13 @@ test('the default profile asks no fee, names no role, and activates known action
   assert.equal(activationHeight(DEFAULT_PROFILE, BITCOIN, 'REVEAL_KEY_CHECK'), 0, 'who only pays signs nothing');
   assert.equal(activationHeight(DEFAULT_PROFILE, BITCOIN, 'SIGNATURE_CHECK'), 0, 'nor who signs a part');
   assert.equal(activationHeight(DEFAULT_PROFILE, BITCOIN, 'constructor'), Number.POSITIVE_INFINITY);
+});
+
+test('envelopes begin with taproot at the earliest, and never on a chain without it', () => {
+  const early = readProfile({ name: 'early', activations: { TAPROOT_ENVELOPE: 5 } });
+  const heights = [BITCOIN, RLTC, chainNetwork('dogecoin', 'regtest')].map((network) => envelopeHeight(early, network));
+  assert.deepEqual(heights, [709_632, 5, Number.POSITIVE_INFINITY]);
+  assert.equal(envelopeHeight(DEFAULT_PROFILE, BITCOIN), Number.POSITIVE_INFINITY);
 });
 
 test('a profile replaces what it names; its networks may be spelled in any way', () => {

@@ -2,11 +2,16 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { test } from 'node:test';
 import { chainNetwork } from '../../../src/coin/chains.ts';
+import type { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
 import { writeFrame } from '../../../src/coin/payload/payload.ts';
+import { DEFAULT_PROFILE } from '../../../src/coin/profile.ts';
 import { type TransactionForm, writeTransaction } from '../../../src/coin/raw/transaction-form.ts';
 import { hash160, payTo } from '../../../src/coin/script/pay-scripts.ts';
-import { policyOf } from '../../../src/encoder/creation/node-policy.ts';
-import { readFee } from '../../../src/encoder/creation/request.ts';
+import { NodeCoins } from '../../../src/encoder/coins/coins.ts';
+import { Reservations } from '../../../src/encoder/coins/reservations.ts';
+import { createTransaction } from '../../../src/encoder/creation/create-transaction.ts';
+import { NodePolicyReader, policyOf } from '../../../src/encoder/creation/node-policy.ts';
+import { type CreateRequest, readFee } from '../../../src/encoder/creation/request.ts';
 import { compose, type Order } from '../../../src/encoder/transaction/compose.ts';
 import { readSender } from '../../../src/encoder/transaction/sender.ts';
 import { dogecoinRefusal } from '../../support/coin/dogecoin-fees.ts';
@@ -73,6 +78,33 @@ test('Dogecoin: a whole fee must pay for small outputs too', () => {
   assert.throws(() => build(900_000), { code: 'REQUEST_INVALID', message: /the least that the node relays/ });
   const { first } = build(1_300_000);
   assert.equal(refusal(first.form, first.fee), undefined);
+});
+
+test('Dogecoin: no payload goes into a taproot script, which anybody could spend, whatever the profile says', async () => {
+  const answers: Readonly<Record<string, unknown>> = {
+    getblockcount: 6_500_000,
+    getmempoolinfo: { mempoolminfee: '0' },
+    getnetworkinfo: { relayfee: '0.00100000' },
+    estimatesmartfee: { feerate: -1 }
+  };
+  const rpc = { call: async (method: string) => answers[method] } as unknown as NodeRpc;
+  const deps = {
+    network: NETWORK,
+    profile: { ...DEFAULT_PROFILE, activations: { ...DEFAULT_PROFILE.activations, TAPROOT_ENVELOPE: 0 } },
+    magic: 'PNOD',
+    dustFloor: 0,
+    mostFeeRate: BOUNDS.mostRate,
+    policy: new NodePolicyReader(rpc, NETWORK, BOUNDS.mostRate),
+    coins: new NodeCoins(rpc, { coinbaseMaturity: 240 }),
+    reservations: new Reservations({ ttlMs: 1_000, mostOfOne: 10, most: 10 })
+  };
+  const request = {
+    pubkey: KEY.toString('hex'),
+    data: `FILE|0|${'x'.repeat(500)}`,
+    encoding: 'TAPROOT',
+    options: { signerSupportsTapscript: true }
+  } as unknown as CreateRequest;
+  await assert.rejects(createTransaction(request, deps, 'me'), { code: 'ENCODING_UNAVAILABLE' });
 });
 
 test('the double refuses what Dogecoin does: data outputs that cost more than they hold, and a rate that no miner takes', () => {

@@ -1,3 +1,4 @@
+import { readNodeHash } from '../coin/node/node-answer.ts';
 import type { NodeRpc } from '../coin/node/node-rpc.ts';
 import { readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import { hasCode, PlatformError } from '../errors.ts';
@@ -28,10 +29,23 @@ const FORBIDDEN = [401, 403];
  */
 export async function broadcast(hex: string, rpc: Pick<NodeRpc, 'call' | 'batch'>): Promise<string> {
   const bytes = readTransactionHex(hex);
-  const { txid } = readRawTransaction(bytes);
+  const txid = await idOf(bytes, rpc);
   const sent = await send(bytes, txid, rpc);
   if (sent === txid) return txid;
   throw unknownOutcome(txid, 'the coin node gave no id of a transaction that it sent');
+}
+
+/**
+ * Returns the id of a transaction. One of the extension block alone has no inputs, and an id that only nodes can compute: the hash
+ * of its kernel.
+ *
+ * @throws {PlatformError} NODE_REFUSED, NODE_UNREACHABLE: nothing was sent
+ */
+async function idOf(bytes: Buffer, rpc: Pick<NodeRpc, 'call'>): Promise<string> {
+  const { hasExtension, inputs, txid } = readRawTransaction(bytes);
+  if (!hasExtension || inputs.length > 0) return txid;
+  const read = await rpc.call('decoderawtransaction', [bytes.toString('hex')]);
+  return readNodeHash(Object(read).txid, 'decoderawtransaction');
 }
 
 /** @returns the node's answer; the id of the transaction when the node has it already */

@@ -58,6 +58,18 @@ test('a legacy address that the extension block paid can spend that coin', async
   assert.equal(await say(psbt!, privateKey), data);
 });
 
+test('broadcast_tx tells the id by which the node has a transaction of the extension block alone', async () => {
+  const coins = (await call('listunspent', 0)) as readonly { readonly txid: string; readonly vout?: number }[];
+  const places = coins.flatMap(({ txid, vout }) => (vout === undefined ? [] : [{ txid, vout: Number(vout) }]));
+  await call('lockunspent', false, places);
+  const sent = await call('sendtoaddress', String(await call('getnewaddress', '', 'mweb')), 1);
+  await call('lockunspent', true);
+  const { hex } = (await call('gettransaction', sent)) as { hex: string };
+  assert.deepEqual(await encoder.call('broadcast_tx', { tx_hex: hex }), { txid: sent });
+  await node.mine(1);
+  assert.deepEqual(await encoder.call('broadcast_tx', { tx_hex: hex }), { txid: sent }, 'a block has it');
+});
+
 /** Cuts a transaction with extension bytes, witness inputs and one output: its output, and the bytes. */
 function cut(hex: string): { readonly output: string; readonly extension: string } {
   const byteAt = (at: number) => Number.parseInt(hex.slice(at, at + 2), 16);

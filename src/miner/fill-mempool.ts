@@ -30,7 +30,8 @@ interface WalletCoin extends Outpoint {
 
 interface ListedCoin {
   readonly txid: string;
-  readonly vout: number | string;
+  /** Absent for a coin of an extension block: only the wallet can spend it. */
+  readonly vout?: number | string;
   readonly amount: number | string;
   readonly spendable: boolean;
 }
@@ -99,7 +100,7 @@ const inputOf = ({ txid, vout }: Outpoint, unlock: Unlock) => ({ txid, vout, seq
 async function listCoins(rpc: FillRpc): Promise<readonly WalletCoin[]> {
   const listed = (await rpc.call('listunspent', [1])) as readonly ListedCoin[];
   return listed
-    .filter(({ spendable }) => spendable)
+    .filter(({ spendable, vout }) => spendable && vout !== undefined)
     .map(({ txid, vout, amount }) => ({ txid, vout: Number(vout), amount: toBaseUnits(amount) }))
     .sort((a, b) => Number(b.amount - a.amount));
 }

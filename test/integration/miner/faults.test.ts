@@ -68,6 +68,15 @@ test('it makes the payment that the first extension block of litecoin needs, and
   assert.equal(result?.count, 350);
   assert.equal(await node.height(), 451);
   assert.equal(await node.rpc.call('getblockhash', [451]), result.hashes.at(-1));
+  // Coins of the extension block have no position: only the wallet can spend them.
+  const coins = (await node.rpc.call('listunspent', [1])) as { txid: string; vout?: string; amount: string }[];
+  const plain = coins.filter(({ vout }) => vout !== undefined).sort((a, b) => Number(a.amount) - Number(b.amount));
+  assert.ok(coins.length > plain.length);
+  const locked = plain.map(({ txid, vout }) => ({ txid, vout: Number(vout) }));
+  await node.rpc.call('lockunspent', [false, locked]);
+  const none = await ask('fill_mempool', { tx_quantity: 3 });
+  await node.rpc.call('lockunspent', [true]);
+  assert.equal(none.error?.data.code, 'COINS_INSUFFICIENT');
   await ask('set_mock_time', { timestamp: 1_400_000_000 });
   const { error } = await ask('generate_blocks', { count: 1 });
   const { size } = (await node.rpc.call('getmempoolinfo')) as { size: number };

@@ -14,6 +14,8 @@ interface FailureData {
   /** JSON pointer to the fault in `params`. */
   readonly at?: string;
   readonly retry_after_s?: number;
+  /** Id of a transaction that may have been sent. */
+  readonly txid?: string;
 }
 
 /** A failure as existing clients know it: their word in place of the reason, and amounts in satoshis. */
@@ -60,8 +62,11 @@ export function failureOf(
   const known = operational(caught);
   return known
     ? failure(id, 'OPERATIONAL', reason, { code, ...known })
-    : failure(id, kindOf(caught), reason, { code, reason });
+    : failure(id, kindOf(caught), reason, { code, reason, ...sentId(caught) });
 }
+
+const sentId = ({ code, detail: { txid } }: PlatformError) =>
+  code === 'BROADCAST_UNKNOWN' && typeof txid === 'string' ? { txid } : {};
 
 /**
  * Refusals by the chain. They are not the call's fault: the same call may succeed later. @see the section "Errors" of the

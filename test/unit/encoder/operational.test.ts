@@ -23,3 +23,11 @@ test('-32010: the words and amounts that clients in use read of what keeps a tra
   assert.deepEqual([behind.code, behind.data.reason], [-32010, 'UTXO_TRACKER_STALE']);
   assert.equal(told(new PlatformError('COIN_UNUSABLE', { reason: 'spent' })).code, -32602);
 });
+
+test('BROADCAST_UNKNOWN: its data tells the id of what may have been sent', () => {
+  const txid = 'ab'.repeat(32);
+  const { data } = failureOf(1, new PlatformError('BROADCAST_UNKNOWN', { reason: 'no answer', txid })).error;
+  assert.deepEqual(data, { code: 'BROADCAST_UNKNOWN', reason: 'no answer', txid });
+  const other = failureOf(1, new PlatformError('NODE_REFUSED', { reason: 'odd', txid, node: 'http://inside' })).error;
+  assert.deepEqual(Object.keys(other.data), ['code', 'reason']);
+});

@@ -250,21 +250,21 @@ function feeRule(
   const rule = readFee(request, { ...policy, leastRate, rates: { ...policy.rates, medium } }, bounds);
   return (form: TransactionForm): bigint => {
     const asked = rule(form);
-    const least = replaced.fee + (policy.leastRate * BigInt(longestVirtualSize(form)) + 999n) / 1000n;
+    const least = replaced.fee + (policy.raiseRate * BigInt(longestVirtualSize(form)) + 999n) / 1000n;
     return asked > least ? asked : least;
   };
 }
 
 /**
- * Returns the least rate of a replacement in satoshis per 1000 virtual bytes: the old rate plus the node's relay rate.
+ * Returns the least rate of a replacement in satoshis per 1000 virtual bytes: the old rate plus what the node wants more.
  */
 function leastRateOf(
   { fee, kept, vsize }: ReplacedTransaction,
-  { leastRate }: NodePolicy,
+  { raiseRate }: NodePolicy,
   { softDust }: EncoderDeps['network']
 ): bigint {
   const forSize = fee - dustFee(kept, { softDust });
-  return leastRate + perThousand(forSize > 0n ? forSize : 0n, vsize);
+  return raiseRate + perThousand(forSize > 0n ? forSize : 0n, vsize);
 }
 
 const perThousand = (fee: bigint, vsize: number) => (fee * 1000n + BigInt(vsize) - 1n) / BigInt(vsize);

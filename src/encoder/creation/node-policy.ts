@@ -17,6 +17,8 @@ export interface NodePolicy {
   readonly rates: Readonly<Record<FeeTier, bigint>>;
   /** The rate below which the node relays nothing, or miners mine nothing. */
   readonly leastRate: bigint;
+  /** Least rate that a replacement must add to the fee of what it replaces. */
+  readonly raiseRate: bigint;
   /** `estimate` for the node's own estimate, else `relay fee`. */
   readonly source: 'estimate' | 'relay fee';
   /**
@@ -36,7 +38,7 @@ const MempoolSchema = Type.Object({
   maxdatacarriersize: Type.Optional(Type.Union([Type.Integer({ minimum: 0 }), Type.String({ pattern: '^\\d{1,9}$' })])),
   permitbaremultisig: Type.Optional(Type.Boolean())
 });
-const NetworkSchema = Type.Object({ relayfee: AMOUNT });
+const NetworkSchema = Type.Object({ relayfee: AMOUNT, incrementalfee: Type.Optional(AMOUNT) });
 const EstimateSchema = Type.Object({ feerate: Type.Optional(AMOUNT) });
 const mempoolValidator = shapeOf(MempoolSchema);
 const networkValidator = shapeOf(NetworkSchema);
@@ -146,8 +148,10 @@ export function policyOf(
   );
   const slow = greatest(leastRate, low ?? 0n);
   const usual = greatest(slow, medium ?? 0n);
+  const { incrementalfee = 0 } = network;
   return {
     leastRate,
+    raiseRate: greatest(leastRate, readNodeAmount(incrementalfee, 'getnetworkinfo')),
     rates: { low: slow, medium: usual, high: greatest(usual, high ?? 0n) },
     source: medium === null ? 'relay fee' : 'estimate',
     dataCarrierBytes: Number(maxdatacarriersize ?? USUAL_CARRIER_BYTES),

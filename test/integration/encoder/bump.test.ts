@@ -281,3 +281,18 @@ test('bump_tx: warnings tell of nodes that replace nothing, of transactions that
   const [block] = await node.mine(1);
   assert.equal((await decodeBlock(node, block!)).get(txid)?.data, LONG);
 });
+
+test('bump_tx: a node that wants more for a replacement than for a new transaction gets it', async () => {
+  const flags = ['-mempoolreplacement=1', '-minrelaytxfee=0.00001', '-incrementalrelayfee=0.00005'];
+  const { node: dear } = await startTestLitecoind({ flags });
+  const own = await startTestEncoder(dear);
+  try {
+    const [account] = await openAccounts(dear, 2);
+    const sign = ({ psbt }: Made) => ({ tx_hex: signPsbt(psbt, account!.privateKey) });
+    const first = sign(await own.call<Made>('create_tx', requestOf(account!, { data: SHORT, feePerKb: 1_000 })));
+    await own.call('broadcast_tx', first);
+    await own.call('broadcast_tx', sign(await own.call<Made>('bump_tx', first)));
+  } finally {
+    await own.close();
+  }
+});

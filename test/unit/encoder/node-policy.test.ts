@@ -13,9 +13,10 @@ test('a node that says what it relays is believed; estimates are no lower than i
     maxdatacarriersize: '100000',
     permitbaremultisig: false
   };
-  const network = { relayfee: '0.00000100' };
+  const network = { relayfee: '0.00000100', incrementalfee: '0.00005000' };
   assert.deepEqual(policyOf({ mempool, network }, [1_500n, 3_000n, 20_000n]), {
     leastRate: 2_000n,
+    raiseRate: 5_000n,
     rates: { low: 2_000n, medium: 3_000n, high: 20_000n },
     source: 'estimate',
     dataCarrierBytes: 100_000,
@@ -28,6 +29,7 @@ test('an older node relays 83 bytes of data and bare multisig; without estimates
     policyOf({ mempool: { mempoolminfee: '0' }, network: { relayfee: '0.00100000' } }, [null, null, null]),
     {
       leastRate: 100_000n,
+      raiseRate: 100_000n,
       rates: { low: 100_000n, medium: 100_000n, high: 100_000n },
       source: 'relay fee',
       dataCarrierBytes: 83,

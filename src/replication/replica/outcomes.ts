@@ -94,7 +94,7 @@ export class ReplicaOutcomes {
     return replica.drop(fault);
   }
 
-  /** Driver errors carry a number; any other error that is not a PlatformError is a bug. */
+  /** Returns the fault of an error: driver errors carry a number; any other error that is not a PlatformError is a bug. */
   #faultOf(caught: unknown): PlatformError {
     const { replica } = this.#parts;
     if (lacks(caught)) {

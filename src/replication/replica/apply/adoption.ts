@@ -42,7 +42,11 @@ export async function examineForeign(connection: Connection, plan: SchemaPlan): 
   return readHeights(connection);
 }
 
-/** The heights of its blocks. @throws {PlatformError} REPLICA_FOREIGN when there are none, or one is missing or there twice */
+/**
+ * Reads the heights of a replica's blocks.
+ *
+ * @throws {PlatformError} REPLICA_FOREIGN when there are none, or one is missing or there twice
+ */
 export async function readHeights(connection: Connection): Promise<ForeignHeights> {
   const [found] = await rows(
     connection,
@@ -55,17 +59,17 @@ export async function readHeights(connection: Connection): Promise<ForeignHeight
   return { lowest: lowest!, tip: tip! };
 }
 
-/** Why a replica of another client stays as it is. */
+/** Returns the error for a replica of another client that stays as it is. */
 export function refusal(reason: string): PlatformError {
   return new PlatformError('REPLICA_FOREIGN', { reason: `the replica of another client is not adopted: ${reason}` });
 }
 
-/** A bootstrap never replaces a replica that is being adopted. @throws {PlatformError} REPLICA_FOREIGN */
+/** Refuses a bootstrap that would replace a replica which is being adopted. @throws {PlatformError} REPLICA_FOREIGN */
 export function refuseLoss({ phase }: ReplicaState, reason: string): void {
   if (phase === 'adopting') throw refusal(reason);
 }
 
-/** Columns and keys may be missing, for they can be added; everything else must be the same. */
+/** Checks that a table is the source's. Columns and keys may be missing, for they can be added; everything else must be the same. */
 function checkTable(own: TypedTable | undefined, theirs: TypedTable): void {
   if (!own) throw refusal(`table ${theirs.name} of the source is missing`);
   if (own.engine !== 'InnoDB') throw refusal(`table ${own.name} is ${own.engine}, which has no transactions`);
@@ -117,7 +121,7 @@ export async function takeOver(
   return { height, blockTime: head!.blockTime, hashes: head!.hashes };
 }
 
-/** In one transaction: deletes rows of blocks by scope, and sets balances to the remaining credits and debits. */
+/** Deletes rows of blocks by scope, and sets balances to the remaining credits and debits, in one transaction. */
 async function cutBack(
   connection: Connection,
   schema: ReplicaSchema,

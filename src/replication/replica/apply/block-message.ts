@@ -23,7 +23,7 @@ type Collected = Mutable<TableWants> & {
   gone: TableWants['gone'][number][];
 };
 
-/** The tables of some rows, parents first. @throws {PlatformError} SOURCE_INVALID for unknown ones */
+/** Yields the tables of some rows, parents first. @throws {PlatformError} SOURCE_INVALID for unknown ones */
 function* ordered<T>(
   schema: ReplicaSchema,
   given: Readonly<Record<string, T>> | undefined
@@ -99,7 +99,7 @@ export class GroupIntake {
     } else if (tableClass === 'mutable' || !this.#derives) append(wants.upserts, list);
   }
 
-  /** Rows of the group's blocks, and additional rows. */
+  /** Sorts rows into those of the group's blocks and additional rows. */
   async #addScoped({ table, fresh, upserts }: Collected, list: readonly CanonicalRow[]): Promise<void> {
     const { first, last } = this.#span;
     this.#group.parents.learn(table, list);
@@ -123,7 +123,10 @@ export class GroupIntake {
   }
 }
 
-/** Changed rows that lie in no part that is sent whole: others stand there for clients that know no parts, and applying both would double them. */
+/**
+ * Returns the changed rows that lie in no part that is sent whole. Those in a part are there for clients that know no
+ * parts; applying both would double them.
+ */
 function outsideParts(
   table: ReplicaTable,
   ranges: BlockMessage['ranges'],
@@ -136,19 +139,19 @@ function outsideParts(
   return list.filter((row) => !isInPart(row));
 }
 
-/** A test whether a row lies in one of the spans of a column; false for a number that is not exact. */
+/** Returns a test whether a row lies in one of the spans of a column; false for a number that is not exact. */
 function inSpans(column: string, spans: TableSpans['spans']): (row: WireRow) => boolean {
   const isWithin = within(spans);
   return ({ [column]: value }) =>
     value === null || Number.isSafeInteger(value) ? isWithin(value as number | null) : false;
 }
 
-/** One by one: a list of hundreds of thousands does not fit on the stack as arguments. */
+/** Appends items one by one: hundreds of thousands do not fit on the stack as arguments. */
 function append<T>(into: T[], list: readonly T[]): void {
   for (const item of list) into.push(item);
 }
 
-/** True when a message deletes rows by ids that the replica lacks because its ids are its own. */
+/** Returns whether a message deletes rows by ids that the replica lacks because its ids are its own. */
 export function namesUnknownIds(
   { byName }: ReplicaSchema,
   own: readonly string[],
@@ -162,7 +165,7 @@ export function namesUnknownIds(
   });
 }
 
-/** Rows given only by a key: the identity, the whole row, or the surrogate. @throws {PlatformError} SOURCE_INVALID */
+/** Reads rows that are given only by a key: the identity, the whole row, or the surrogate. @throws {PlatformError} SOURCE_INVALID */
 function namedRows(table: ReplicaTable, list: readonly WireRow[]): TableWants['gone'] {
   const { identity, rowKey, surrogate } = table;
   const keys = [identity, rowKey, surrogate === null ? null : [surrogate]].filter((key) => key !== null);
@@ -179,7 +182,7 @@ function namedRows(table: ReplicaTable, list: readonly WireRow[]): TableWants['g
   });
 }
 
-/** A row that has only the values of a key. */
+/** Returns a row that has only the values of a key. */
 function rowOf(table: ReplicaTable, key: readonly number[], row: WireRow): CanonicalRow {
   const codecs = key.map((at) => table.codecs[at]!);
   const names = new Set(codecs.map(({ name }) => name));

@@ -178,7 +178,7 @@ export async function applyAmendments(
   }
 }
 
-/** Consecutive amendments whose order says nothing but which of two rows of one name is the later: they only bring named rows. */
+/** Joins consecutive amendments that only bring named rows: their order only says which of two rows of one name is the later. */
 function readTogether(schema: ReplicaSchema, messages: readonly AmendmentMessage[]): readonly AmendmentMessage[][] {
   const isNaming = (name: string) => {
     const { identity, plan } = schema.byName.get(name) ?? {};
@@ -224,7 +224,10 @@ export function applySince(
   return applyGroups(connection, context, before, [work], null);
 }
 
-/** A since-snapshot repeats the replica's tip. Other hashes there mean another branch, and it does not say what to undo. */
+/**
+ * Checks the branch of a since-snapshot, which repeats the replica's tip: other hashes there mean another branch, and
+ * the snapshot does not say what to undo.
+ */
 async function checkBranch(
   connection: Statements,
   { heads }: ReplicaSchema,

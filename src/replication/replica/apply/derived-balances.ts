@@ -63,7 +63,7 @@ export async function deriveTouched(
   }
 }
 
-/** The balances that the credits and debits of some blocks name, as rows of nothing but the pair. */
+/** Reads the balances that the credits and debits of some blocks name, as rows of the pair alone. */
 export async function touchedInSpan(
   connection: Statements,
   schema: ReplicaSchema,
@@ -78,7 +78,7 @@ export async function touchedInSpan(
   return touchedKeys(schema, balances, (feeder) => found[feeder.name] ?? []);
 }
 
-/** Rows that hold nothing but the keys which credits and debits name. */
+/** Selects the keys that credits and debits name, as rows of nothing else. */
 function touchedKeys(
   schema: ReplicaSchema,
   balances: ReplicaTable,
@@ -129,7 +129,7 @@ async function readSums(
   );
 }
 
-/** A sum as the column prints it: full scale in a DECIMAL, without trailing zeros in a text. */
+/** Returns a sum as the column prints it: full scale in a DECIMAL, without trailing zeros in a text. */
 function amountText({ plan }: ReplicaTable, sum: string): string {
   const type = plan.columns.find(({ name }) => name === 'amount')!.type;
   const scale = /^decimal\(\d+,(\d+)\)/i.exec(type)?.[1];

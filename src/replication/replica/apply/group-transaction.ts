@@ -205,7 +205,10 @@ export class GroupTransaction {
     return this.#options.ids.assign(this.#connection, table, list);
   }
 
-  /** The rows of the blocks from a height to the group. Which they are the parents say: read those of all tables before any are changed. */
+  /**
+   * Reads the rows of the blocks from a height to the group. Parents decide which rows these are: read those of all
+   * tables before any are changed.
+   */
   readOverlap(table: ReplicaTable, from: number): Promise<CanonicalRow[]> {
     return selectSpan(this.#connection, table, { first: from, last: this.#span.first - 1 });
   }
@@ -258,7 +261,7 @@ export class GroupTransaction {
   }
 }
 
-/** The rows of a scoped table in some blocks. */
+/** Selects the rows of a scoped table in some blocks. */
 export function selectSpan(
   connection: Statements,
   table: ReplicaTable,
@@ -280,7 +283,7 @@ function onlyOnce(table: ReplicaTable, lists: readonly (readonly CanonicalRow[])
   return [...new Map(named.map((row) => [keyText(row, identity), row])).values(), ...unnamed];
 }
 
-/** A span with all of these integers. */
+/** Returns a span with all of these integers. */
 function extent(values: ReadonlySet<string>): [number, number] {
   let [from, to] = [HIGHEST, LOWEST];
   for (const value of values) {

@@ -38,12 +38,12 @@ export class ParentBlocks {
     }
   }
 
-  /** Values of a table's scope column whose parents are in the group. */
+  /** Returns values of a table's scope column whose parents are in the group. */
   arriving({ plan }: ReplicaTable): ReadonlySet<string> {
     return this.#arriving.get(plan.scope?.parent ?? '') ?? NONE;
   }
 
-  /** The block of each row of a scoped table; null where it has none, or its parent is not there. */
+  /** Finds the block of each row of a scoped table; null where it has none, or its parent is not there. */
   async blocksOf(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<(number | null)[]> {
     const { column, parent } = table.plan.scope!;
     if (parent === null) return blocksSaid(table, list, column);

@@ -90,7 +90,7 @@ async function moveBack(connection: Statements, expected: number | null): Promis
   }
 }
 
-/** Children before parents: theirs is the block. */
+/** Deletes the rows of a span, children before parents: a child's block is that of its parent. */
 export async function deleteSpan(connection: Statements, schema: ReplicaSchema, { first, last }: Span): Promise<void> {
   for (const { name, plan } of schema.tables.toReversed()) {
     if (!plan.scope) continue;
@@ -118,7 +118,10 @@ async function undo(connection: Statements, schema: ReplicaSchema, step: UndoSte
   else await (step.shape === table.shape ? insertRows : insertEarlierRows)(connection, then, list);
 }
 
-/** The table with only the columns that it had when the step was kept and still has, of the kinds that they had; a key of others names no row. */
+/**
+ * Returns the table with only the columns that it had when the step was kept, and still has with the same kinds; a key
+ * with other columns names no row.
+ */
 function asItWas(
   table: ReplicaTable,
   columns: readonly { readonly name: string; readonly kind: Kind | undefined }[]

@@ -16,7 +16,7 @@ export class RowComparison {
     this.#ids = ids;
   }
 
-  /** The positions by which two rows of a table are equal. */
+  /** Returns the positions whose values are the same in equal rows of a table. */
   equality(table: ReplicaTable): readonly number[] {
     return this.#ids.positions(table);
   }
@@ -58,7 +58,7 @@ export class RowComparison {
     return { surplus: [...surplus, ...rest.surplus], missing: [...named, ...rest.missing] };
   }
 
-  /** Rows that differ from those with their identities; where nothing names them, as many as are not here. */
+  /** Returns the rows that differ from those with their identities; of rows without an identity, as many as are not here. */
   async compare(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<RowDifference> {
     const { identity } = table;
     const positions = this.equality(table);
@@ -73,7 +73,7 @@ export class RowComparison {
     return { surplus, missing: [...missing, ...differ(alike, unnamed, positions).missing] };
   }
 
-  /** Rows that stand elsewhere, and have the identity or the id of one that comes. */
+  /** Selects rows that stand elsewhere, and have the identity or the id of a row that arrives. */
   async selectMoved(
     table: ReplicaTable,
     missing: readonly CanonicalRow[],
@@ -102,7 +102,7 @@ function lastOfEach(identity: readonly number[], named: readonly CanonicalRow[])
   return last.size === named.length ? named : [...last.values()];
 }
 
-/** All rows of a table, in pages where its key allows it. */
+/** Yields all rows of a table, in pages where its key allows it. */
 async function* scanTable(connection: Statements, table: ReplicaTable): AsyncGenerator<CanonicalRow[]> {
   const [position, ...others] = table.rowKey ?? [];
   const codec = position === undefined ? undefined : table.codecs[position];

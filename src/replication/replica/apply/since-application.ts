@@ -121,7 +121,7 @@ export class SinceApplication {
     }
   }
 
-  /** The derived tables, and the keys in them that the snapshot's rows name. */
+  /** Yields the derived tables, each with its keys that the snapshot's rows name. */
   *touched(): Generator<readonly [ReplicaTable, readonly CanonicalRow[]]> {
     for (const { table, touched } of this.#derived) yield [table, [...touched.values()]];
   }
@@ -140,7 +140,10 @@ export class SinceApplication {
     else throw invalid(`rows of ${name} come without the parts that they are of`);
   }
 
-  /** Before rows of new blocks are here. What the replica has of blocks that come again is read then, for these parts have none of it. */
+  /**
+   * Takes the changed rows of older blocks, before rows of new blocks arrive. It then reads what the replica has of
+   * blocks that come again, which these parts lack.
+   */
   async #takeOlder(older: ReadonlyMap<string, Older>): Promise<void> {
     const sorted = this.#schema.tables.flatMap(({ name }) => older.get(name) ?? []);
     for (const { table, list } of sorted) {
@@ -177,7 +180,7 @@ export class SinceApplication {
     }
   }
 
-  /** Its parents are here, for they come first. */
+  /** Begins a table. Its parents are complete, for they come first. */
   async #begin(table: ReplicaTable): Promise<Arriving> {
     const arriving = { table, overlap: [], changes: [], fresh: [] };
     if (!table.plan.scope || this.#begun.has(table.name)) return arriving;
@@ -196,7 +199,7 @@ export class SinceApplication {
     await this.#write(table, changes, []);
   }
 
-  /** Rows of new blocks, of blocks that are here, and additional rows. */
+  /** Takes rows of new blocks, of blocks that the replica has, and additional rows. */
   async #takeScoped(arriving: Arriving, list: readonly CanonicalRow[]): Promise<void> {
     const { table, overlap, fresh } = arriving;
     const { first, last } = this.#target;
@@ -216,7 +219,7 @@ export class SinceApplication {
     await this.#write(table, [], fresh);
   }
 
-  /** All rows of a table are here: what goes, goes before new rows come. */
+  /** Ends a table whose rows have all arrived. Rows to delete go before new ones come. */
   async #arrived(): Promise<void> {
     const arriving = this.#arriving;
     if (!arriving) return;
@@ -241,7 +244,10 @@ export class SinceApplication {
     await this.#group.write([this.#group.settle({ table, surplus, missing, fresh })]);
   }
 
-  /** A derived row is sent when rows with its key are; when it is not, it is gone. */
+  /**
+   * Notes the keys of derived rows that rows name. The source sends a derived row when rows with its key are sent; one
+   * that it does not send is gone.
+   */
   #touch(feeder: ReplicaTable, list: readonly CanonicalRow[]): void {
     for (const { table, touched } of this.#derived) {
       const positions = table.identity!.map((at) =>

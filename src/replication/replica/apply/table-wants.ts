@@ -25,17 +25,17 @@ export interface TableChange extends RowDifference {
   readonly fresh: readonly CanonicalRow[];
 }
 
-/** A group that wants nothing of a table. */
+/** Returns the wants of a group that wants nothing of a table. */
 export function wantsOf(table: ReplicaTable): TableWants {
   return { table, fresh: [], upserts: [], known: 'replace', gone: [], spans: null };
 }
 
-/** Wire rows in canonical form. */
+/** Returns wire rows in canonical form. */
 export function canonicalRows(table: ReplicaTable, list: readonly WireRow[]): CanonicalRow[] {
   return list.map((row) => canonicalRow(table, row));
 }
 
-/** The texts by which `compareWhole` identifies the received rows. */
+/** Returns the texts by which `compareWhole` identifies the received rows. */
 export function namesOf(table: ReplicaTable, list: readonly CanonicalRow[]): ReadonlySet<string> {
   return new Set(table.identity ? list.map((row) => keyText(row, table.identity!)) : []);
 }

@@ -3,7 +3,7 @@ import type { CanonicalRow, ReplicaTable } from '../database/schema.ts';
 
 const NAMES: ReadonlySet<string> = new Set(['index_addresses', 'index_tickers']);
 
-/** True for tables in which a change that no group made moves leaves of the balance tree. */
+/** Returns whether a change in a table that no group made moves leaves of the balance tree. */
 export function movesLeaves(table: string): boolean {
   return table === 'balances' || NAMES.has(table);
 }

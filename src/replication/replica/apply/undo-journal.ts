@@ -80,7 +80,7 @@ export class UndoJournal {
     if (texts.length > 0) await flush();
   }
 
-  /** Must be called before the group is committed: without it, what waits is not written. */
+  /** Writes the steps that wait. Call it before the group is committed, or they are lost. */
   async flush(): Promise<void> {
     if (this.#waiting.length === 0) return;
     // The driver would escape each quotation mark of a text that is full of them.
@@ -98,7 +98,7 @@ export class UndoJournal {
   }
 }
 
-/** The groups that end above a height, newest first. */
+/** Reads the groups that end above a height, newest first. */
 export async function readGroupsAbove(connection: Statements, height: number): Promise<JournalGroup[]> {
   const found = await rows<{ group_first: number; group_last: number; body: string }>(
     connection,
@@ -122,7 +122,7 @@ export async function readGroupAt(connection: Statements, height: number): Promi
   return row ? { first: Number(row.group_first), last: height } : null;
 }
 
-/** A group's steps, last one first, a few at a time. */
+/** Yields a group's steps, the last one first, a few at a time. */
 export async function* readSteps(connection: Statements, { last }: JournalGroup): AsyncGenerator<UndoStep> {
   const found = await rows<{ seq: number }>(
     connection,

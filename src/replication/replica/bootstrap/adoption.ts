@@ -64,7 +64,7 @@ export async function adoptLower(replica: Parts, signal: AbortSignal): Promise<v
   );
 }
 
-/** The block that an adoption begins at: one that both have, below the source's last where whole tables come with what follows. */
+/** Finds the block at which an adoption begins: one that both have, and below the source's last one if whole tables follow. */
 async function findStart(
   replica: Parts,
   { lowest, tip }: ForeignHeights,
@@ -84,7 +84,7 @@ async function findStart(
   return height;
 }
 
-/** The highest block that both have; chains that agree at a height agree below it. */
+/** Finds the highest block that both have; chains that agree at a height agree below it. */
 async function findShared(heads: SourceHeads, floor: number, top: number): Promise<number | null> {
   if (top < floor) return null;
   if ((await heads.isShared(top)) === true) return top;

@@ -134,7 +134,7 @@ export class ReplicaBootstrap {
     return { kind: verdict === 'halted' ? 'halted' : 'done' };
   }
 
-  /** Said before hours are spent on it: how large the replica gets. */
+  /** Logs how large the replica gets, before hours are spent on it. */
   async #tellSize(signal: AbortSignal): Promise<SourceSize | null> {
     const { client: source } = this.#replica.sources;
     const { data, log } = this.#replica;

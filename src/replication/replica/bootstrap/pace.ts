@@ -32,7 +32,7 @@ export class Pace {
     return true;
   }
 
-  /** True once in ten seconds, beginning ten seconds after the start. */
+  /** Returns true once in ten seconds, beginning ten seconds after the start. */
   isDue(): boolean {
     const now = performance.now();
     if (now - this.#loggedAt < LOG_EVERY_MS) return false;

@@ -8,12 +8,12 @@ import { findUnresolved } from '../database/references.ts';
 import { logBlocks } from '../database/written-blocks.ts';
 import type { Replica } from '../parts/replica.ts';
 
-/** The stored rows differ from what the source sent. */
+/** Returns the error for stored rows that differ from the rows that the source sent. */
 export function refusal(reason: string): PlatformError {
   return new PlatformError('SOURCE_INVALID', { reason: `the snapshot is refused: ${reason}` });
 }
 
-/** Every row that was received is there. @throws {PlatformError} SOURCE_INVALID */
+/** Checks that every received row is stored. @throws {PlatformError} SOURCE_INVALID */
 export async function checkCounts(
   { store: { writer } }: Pick<Replica, 'store'>,
   { tables }: SchemaPlan,
@@ -30,7 +30,7 @@ export async function checkCounts(
 }
 
 /**
- * Heights without a gap, up to the source's block with the source's hashes; they become the transparency log.
+ * Checks that the heights have no gap and end at the source's block with its hashes; they become the transparency log.
  *
  * @param hashes null where the source did not name the block: it is what the rows say
  * @returns the lowest height, and the last block; nulls where the replica has no blocks

@@ -146,7 +146,7 @@ export class SnapshotLoader {
     await pool.add(table, batch);
   }
 
-  /** Durable when it returns: after a crash this table is not loaded again. */
+  /** Records that a table is loaded; durable when it returns, so that it is not loaded again after a crash. */
   async #done(name: string, count: number): Promise<void> {
     this.#progress = { ...this.#progress, done: { ...this.received, [name]: count } };
     await writeReplicaState(this.#replica.store.writer, { bootstrap: this.#progress });

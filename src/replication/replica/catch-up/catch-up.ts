@@ -117,8 +117,8 @@ export class CatchUp {
   }
 
   /**
-   * A source that has not looked yet at what changed while it was away, or has sent amendments that did not arrive here, says when all
-   * of it was sent: until then nothing is complete.
+   * Marks the replica as incomplete while its source has not sent everything: it has not yet looked at what changed
+   * while it was away, or it sent amendments that did not arrive here.
    */
   async #awaitSettled({ height, settledHeight, amendments }: SourceStatus): Promise<void> {
     const { complete, phase, amendments: known } = this.#state;
@@ -156,7 +156,7 @@ export class CatchUp {
     return examined;
   }
 
-  /** One answer alone neither halts nor empties a replica. */
+  /** Waits for a second answer: one alone neither halts nor empties a replica. */
   async #awaitSecondAnswer(fork: number, signal: AbortSignal): Promise<void> {
     const { replica, subscription } = this.#parts;
     const { url } = replica.sources.client;
@@ -211,7 +211,10 @@ export class CatchUp {
     if (times === OFTEN) log.warn({ missing }, `the replica does not become live: ${why}`);
   }
 
-  /** No block of the new branch came for a while: a comparison says what its since-snapshot would have said. */
+  /**
+   * Returns whether the new branch has had no further block for a while. A comparison then finds what its
+   * since-snapshot would have brought.
+   */
   #endsShorter(status: SourceStatus): boolean {
     const isShorter = this.#isExamined && !this.#isUnnamed && this.#missing(status) === 0 && this.#isCompared;
     if (!isShorter || performance.now() - this.#tip.since <= RECONCILE_PATIENCE_MS) return false;
@@ -227,7 +230,10 @@ export class CatchUp {
     this.#isExamined = false; // what comes may be another branch
   }
 
-  /** One that is not complete misses what no message and no snapshot brought: a comparison finds it. */
+  /**
+   * Changes to following blocks. A replica that is not complete lacks rows that no message and no snapshot brought; a
+   * comparison finds them.
+   */
   async #follow(): Promise<void> {
     const { store } = this.#parts.replica;
     const { phase, complete, misses: missed } = this.#state;

@@ -150,7 +150,7 @@ export class SinceCatchUp {
     }
   }
 
-  /** Whether its tables without blocks are as its source had them at the replica's block, or as its journal left them. */
+  /** Returns whether its tables without blocks are as its source had them at the replica's block, or as its journal left them. */
   #mayTakeParts({ misses, phase, ids, floor }: ReplicaState): boolean {
     const isWhole = !misses && !this.#replica.store.contradicted && phase !== 'adopting';
     // Parts are named by the source's ids.
@@ -184,7 +184,7 @@ export class SinceCatchUp {
     }
   }
 
-  /** Whole lookup tables settle a contradiction; where they were whole already, only a bootstrap does. */
+  /** Asks for whole lookup tables, which settle a contradiction; where they were whole already, only a bootstrap does. */
   async #contradicted(caught: PlatformError, wereWhole: boolean): Promise<void> {
     if (wereWhole) throw new ReplicaLost(caught);
     this.#replica.store.contradicted = true;

@@ -23,8 +23,9 @@ export class TipExaminer {
   }
 
   /**
-   * Whether the replica's tip stands: on the chain of the source that is followed, and for the majority of all. Where the others
-   * have passed it and cannot name it, the chain of the one that is followed counts, if a majority names the block where it ends.
+   * Returns whether the replica's tip stands: on the chain of the followed source, and for the majority of all sources.
+   * Where the others have passed it and cannot name it, the followed source's chain counts, if a majority names the
+   * block where it ends.
    *
    * @returns where it leads when it does not stand; `unnamed`: it does if the block that a catch-up ends at is agreed on;
    *   `unsettled`: the source that is followed has left it, and nobody names where that one stands now

@@ -3,7 +3,7 @@ import { PlatformError } from '../../../errors.ts';
 import type { ReplicaSchema } from '../database/schema.ts';
 import type { SnapshotBatch } from '../database/snapshot-batch.ts';
 
-/** The lookup tables that this replica has rows of. */
+/** Reads the names of the lookup tables that have rows in this replica. */
 export async function filledLookups(connection: Connection, { tables }: ReplicaSchema): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
   for (const { name } of tables.filter(({ plan }) => plan.class === 'lookup')) {
@@ -14,8 +14,8 @@ export async function filledLookups(connection: Connection, { tables }: ReplicaS
 }
 
 /**
- * The same batches, of a server that does not mark whole tables but sends lookup tables whole: one that never came is not an
- * empty one.
+ * Yields the same batches, from a server that sends lookup tables whole and does not mark them: a table that never came
+ * is not an empty one.
  *
  * @throws {PlatformError} ROW_CONTRADICTION at the end, where one of the tables did not come
  */

@@ -100,7 +100,7 @@ export class DigestComparison {
     return { kind: 'equal', height: before.height, said: before.said, ownIds: before.ownIds, unnamed };
   }
 
-  /** False for tables that are not compared. */
+  /** Returns whether a table is compared. */
   covers(table: Pick<TableDigest, 'table'>): boolean {
     return this.#pairs.covers(table);
   }

@@ -45,7 +45,7 @@ export class SourceMoved extends Error {
   }
 }
 
-/** An answer that was read where the first one was, and made under its key. @throws {SourceMoved} */
+/** Returns an answer that was read where the first one was, and made under its key. @throws {SourceMoved} */
 export async function readAt<T extends DigestHead>(asked: Promise<T>, head: DigestHead): Promise<T> {
   const answer = await asked.catch((caught: unknown) => {
     throw hasCode(caught, 'DIGEST_KEY_UNKNOWN') ? new SourceMoved(head.block_height) : caught;
@@ -64,7 +64,7 @@ interface Span extends DigestRange {
   readonly rows: number;
 }
 
-/** The ranges in which two sides differ, joined where few rows lie between them. */
+/** Returns the ranges in which two sides differ, joined where few rows lie between them. */
 export function findSpans(theirs: readonly RangeDigest[], ours: readonly RangeDigest[], block: number | null): Span[] {
   const all = new Map<number, { to: number; rows: number; differs: boolean }>();
   const own = new Map(ours.map((range) => [range.from, range]));

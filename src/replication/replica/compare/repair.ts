@@ -55,7 +55,7 @@ export async function repair(
   }
 }
 
-/** Also what makes a second writer fail. */
+/** Counts a repair. It fails where a second writer has moved the replica. */
 async function countRepair(connection: Statements, height: number): Promise<void> {
   const [result] = await connection.query('UPDATE sync_state SET repairs = repairs + 1 WHERE id = 1 AND height = ?', [
     height

@@ -51,7 +51,7 @@ export class TablePairs {
     this.#options = options;
   }
 
-  /** The source's and the replica's digests of each table. @param fingerprint required schema; null: any @throws {SourceMoved} */
+  /** Reads the source's and the replica's digests of each table. @param fingerprint required schema; null: any @throws {SourceMoved} */
   async read(
     own: ReplicaState,
     fingerprint: string | null,
@@ -121,8 +121,8 @@ export class TablePairs {
   }
 
   /**
-   * A truncated replica has only the rows of the newest blocks, and only these are compared; it lacks the balances that
-   * they do not touch.
+   * Compares a truncated replica, which has only the rows of the newest blocks: only these are compared, and it lacks
+   * the balances that they do not touch.
    */
   async #aboveFloor(
     said: DatabaseDigest,
@@ -148,7 +148,7 @@ export class TablePairs {
     return found;
   }
 
-  /** Tables of the replica that were made for rows of a source, and that this source does not name: nothing says what is in them. */
+  /** Finds tables of the replica that were made for rows of a source and that this source does not name: nothing says what is in them. */
   async unnamed(said: DatabaseDigest, height: number): Promise<string[]> {
     const { only, part = null } = this.#options;
     if (only !== undefined) return [];
@@ -177,7 +177,7 @@ export class TablePairs {
     };
   }
 
-  /** False for tables that are not compared: this replica's operator keeps them local, or it does not keep them at all. */
+  /** Returns whether a table is compared: not where this replica's operator keeps it local, nor where the replica does not have it. */
   covers({ table }: Pick<TableDigest, 'table'>): boolean {
     const { only, part = null } = this.#options;
     if ((only !== undefined && table !== only) || !isInPart(part, table)) return false;
@@ -187,14 +187,14 @@ export class TablePairs {
   }
 }
 
-/** The positions that a truncated replica has. */
+/** Returns the positions that a truncated replica has. */
 function above(plan: DigestPlan, floor: number): DigestRange {
   return { ...wholeTable(plan), from: floor };
 }
 
 type RowsDigest = Pick<TableDigest, 'rows' | 'digest'>;
 
-/** Whether both are of the same rows. */
+/** Returns whether both digests are of the same rows. */
 export function isSame(a: RowsDigest, b: RowsDigest): boolean {
   return a.rows === b.rows && BigInt(a.digest) === BigInt(b.digest);
 }

@@ -9,7 +9,7 @@ export interface IdOrigin {
   readonly own: readonly string[];
 }
 
-/** True for a table with another key than the surrogate, so that the ids may be the replica's own. */
+/** Returns whether a table has another key than the surrogate, so that its ids may be the replica's own. */
 export function mayOwnIds({ surrogate, identity }: ReplicaTable): boolean {
   return surrogate !== null && identity !== null && !identity.includes(surrogate);
 }
@@ -33,13 +33,13 @@ export class CarriedIds {
     return this.#own.has(name);
   }
 
-  /** The ids of this table are the replica's own from here on. */
+  /** Notes that the ids of this table are the replica's own from now on. */
   own({ name }: ReplicaTable): void {
     this.#changed ||= !this.#own.has(name);
     this.#own.add(name);
   }
 
-  /** The positions by which two rows of a table are equal. */
+  /** Returns the positions whose values are the same in equal rows of a table. */
   positions(table: ReplicaTable): readonly number[] {
     return this.isOwn(table) ? table.compared : table.all;
   }
@@ -65,7 +65,7 @@ export class CarriedIds {
   }
 }
 
-/** Rows without an id come last, in the order given. */
+/** Sorts rows by the source's ids; rows without an id come last, in the order given. */
 function inSourceOrder({ surrogate }: ReplicaTable, list: readonly CanonicalRow[]): readonly CanonicalRow[] {
   const order = (row: CanonicalRow) => (row[surrogate!] === null ? null : BigInt(row[surrogate!]!));
   const isBefore = (a: bigint | null, b: bigint | null) => a !== null && (b === null || a < b);

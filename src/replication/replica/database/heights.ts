@@ -12,7 +12,7 @@ export interface HeightRun {
   readonly to: number;
 }
 
-/** Ascending heights as runs. */
+/** Joins ascending heights into runs. */
 export function runsOf(heights: Iterable<number>): HeightRun[] {
   const runs: { from: number; to: number }[] = [];
   for (const height of heights) {
@@ -23,7 +23,7 @@ export function runsOf(heights: Iterable<number>): HeightRun[] {
   return runs;
 }
 
-/** The heights that rows with these columns, `block_index` among them, are of; a row may be of none. */
+/** Returns the heights of rows with these columns, `block_index` among them; a row may have none. */
 export function heightsOf(columns: readonly string[], list: readonly CanonicalRow[]): number[] {
   const at = columns.indexOf('block_index');
   return list.flatMap((row) => (row[at] == null ? [] : Number(row[at])));

@@ -16,7 +16,7 @@ interface Reference {
   readonly parentColumn: string;
 }
 
-/** Finds, in all tables that travel, ids that lead nowhere. It reads every row once for each column that refers to another table. */
+/** Finds ids that lead nowhere, in all tables that travel. It reads every row once for each column that refers to another table. */
 export async function findUnresolved(connection: Connection, schema: ReplicaSchema): Promise<Unresolved[]> {
   const found: Unresolved[] = [];
   for (const { name } of schema.tables.filter(travels)) {

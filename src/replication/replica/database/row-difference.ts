@@ -34,8 +34,8 @@ export function differ(
 }
 
 /**
- * The same for rows of a table: where its identity names each of them once, only those with the same name are compared, value by
- * value. Texts of whole rows would cost most of what a block of many changed rows does.
+ * Returns the same for rows of a table. Where its identity names each row once, only rows with the same name are
+ * compared, value by value: texts of whole rows would cost most of what a block of many changed rows does.
  */
 export function differByName(
   table: ReplicaTable,
@@ -57,7 +57,7 @@ export function differByName(
   return { surplus, missing: missing.size === wanted.length ? wanted : [...missing.values()] };
 }
 
-/** Rows by the text of their identity; null where that does not name each of them once. */
+/** Maps rows by the text of their identity; null where that does not name each of them once. */
 function byName(table: ReplicaTable, list: readonly CanonicalRow[]): Map<string, CanonicalRow> | null {
   const nameOf = namer(table.identity!);
   const named = new Map<string, CanonicalRow>();
@@ -74,7 +74,7 @@ export function namer(key: readonly number[]): (row: CanonicalRow) => string {
   return only !== undefined && others.length === 0 ? (row) => row[only]! : (row) => keyText(row, key);
 }
 
-/** The rows of several readings of one table, where a row that two of them found counts once. */
+/** Joins the rows of several readings of one table; a row that two of them found counts once. */
 export function union(table: ReplicaTable, lists: readonly (readonly CanonicalRow[])[]): readonly CanonicalRow[] {
   const filled = lists.filter((list) => list.length > 0);
   if (filled.length < 2) return filled[0] ?? [];
@@ -84,7 +84,7 @@ export function union(table: ReplicaTable, lists: readonly (readonly CanonicalRo
   return [...new Map(filled.flatMap((list) => list.map((row) => [keyText(row, key), row] as const))).values()];
 }
 
-/** True for a row that its table's identity names: a NULL in it names nothing. */
+/** Returns whether its table's identity names a row: a NULL in it names nothing. */
 export function isNamed({ identity }: ReplicaTable, row: CanonicalRow): boolean {
   return identity?.every((position) => row[position] !== null) ?? false;
 }

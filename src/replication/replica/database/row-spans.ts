@@ -10,7 +10,7 @@ import type { CanonicalRow, ReplicaTable } from './schema.ts';
 export const [LOWEST, HIGHEST] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
 
 /**
- * The rows of this database that lie in some spans of a column, or of the slots.
+ * Selects the rows of this database that lie in some spans of a column, or of the slots.
  *
  * @throws {PlatformError} SOURCE_INVALID when the table has no such integer column
  */
@@ -44,7 +44,7 @@ function joined(spans: readonly Span[]): Span[] {
   return spans.includes(null) ? [...found, null] : found;
 }
 
-/** Single values together, so that a thousand of them are one lookup in the index. */
+/** Returns the conditions for spans. Single values go together, so that a thousand of them are one lookup in the index. */
 function conditions(value: string, spans: readonly Span[]): string[] {
   const isSingle = (span: Span) => span !== null && span[0] === span[1] && span[0] > LOWEST && span[0] < HIGHEST;
   const single = spans.filter(isSingle).map((span) => span![0]);

@@ -14,7 +14,7 @@ function tuple(table: ReplicaTable, row: CanonicalRow, positions: readonly numbe
   return `(${positions.map((position) => toLiteral(table.codecs[position]!, row[position]!)).join(',')})`;
 }
 
-/** A row's key as a member of a list of tuples. */
+/** Returns a row's key as a member of a list of tuples. */
 function keyTuple(table: ReplicaTable, row: CanonicalRow, key: readonly number[]): string {
   return `(${key.map((position) => toTupleMember(table.codecs[position]!, row[position]!)).join(',')})`;
 }
@@ -49,7 +49,7 @@ export async function insertRows(
   for (const { sql } of insertStatements(table, list)) await write(connection, sql);
 }
 
-/** The statements that insert rows as they are, ids included, each with its rows. */
+/** Yields the statements that insert rows as they are, ids included, each with its rows. */
 export function* insertStatements(
   table: ReplicaTable,
   list: readonly CanonicalRow[]
@@ -132,7 +132,7 @@ function* keyConditions(table: ReplicaTable, list: readonly CanonicalRow[], key:
   for (const part of inParts(tuples)) yield `${names(table, key)} IN (${part.join(',')})`;
 }
 
-/** Rows whose number has neighbours on both sides in the list, as runs, and the others. */
+/** Returns, as runs, the rows whose number has neighbours on both sides in the list, and the other rows. */
 function neighbours(
   list: readonly CanonicalRow[],
   at: number
@@ -152,7 +152,7 @@ function neighbours(
   return { runs, rest: list.filter((row) => row[at]!.length > EXACT_DIGITS || !isInRun(Number(row[at]!))) };
 }
 
-/** The rows of this database with the identities of the given rows; for rows that no identity names, the equal rows. */
+/** Selects the rows of this database with the identities of the given rows; for rows that no identity names, the equal rows. */
 export async function selectByIdentity(
   connection: Statements,
   table: ReplicaTable,
@@ -167,7 +167,7 @@ export async function selectByIdentity(
   return found.flat();
 }
 
-/** The rows of this database with the same values in some columns, none of them NULL, as one of the given rows. */
+/** Selects the rows of this database whose values in some columns, none of them NULL, are those of one of the given rows. */
 export async function selectByKey(
   connection: Statements,
   table: ReplicaTable,
@@ -178,7 +178,7 @@ export async function selectByKey(
   return (await Promise.all(parts)).flat();
 }
 
-/** Rows of a table by a condition on it (named `t` when there is a join). */
+/** Selects rows of a table by a condition on it (named `t` when there is a join). */
 export async function selectWhere(
   connection: Statements,
   table: ReplicaTable,
@@ -192,7 +192,7 @@ export async function selectWhere(
   return found.map((row) => canonicalRow(stored, row));
 }
 
-/** A condition for rows with exactly these values in some columns, independent of collations. */
+/** Returns a condition for rows with exactly these values in some columns, independent of collations. */
 function exactly(table: ReplicaTable, row: CanonicalRow, positions: readonly number[]): string {
   const parts = positions.map((position) => equals(table.codecs[position]!, row[position]!));
   return parts.length === 0 ? 'TRUE' : parts.join(' AND ');
@@ -225,7 +225,7 @@ function hasHash(codec: ColumnCodec, value: string): string {
   return `SHA2(${bytes}, 256) = '${hash.digest('hex')}'`;
 }
 
-/** True when a table has columns whose bytes are not text. */
+/** Returns whether a table has columns whose bytes are not text. */
 export function hasBytes(table: ReplicaTable): boolean {
   return table.codecs.some(isByteKind);
 }

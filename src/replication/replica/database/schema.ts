@@ -63,12 +63,12 @@ export async function readReplicaSchema(
   return { tables, byName, typed, isLocal, heads: layout.heads, only };
 }
 
-/** True for tables that are replicated. */
+/** Returns whether a table is replicated. */
 export function travels({ plan }: ReplicaTable): boolean {
   return !UNSEEN.has(plan.class);
 }
 
-/** The table when its rows are ours to write. @throws {PlatformError} SOURCE_INVALID when it is unknown */
+/** Returns the table when its rows are ours to write. @throws {PlatformError} SOURCE_INVALID when it is unknown */
 export function findTable(schema: ReplicaSchema, name: string): ReplicaTable | null {
   const table = schema.byName.get(name);
   if (!table && schema.isLocal(name)) return null;
@@ -77,7 +77,7 @@ export function findTable(schema: ReplicaSchema, name: string): ReplicaTable | n
   return travels(table) && table.plan.class !== 'snapshotOnly' ? table : null;
 }
 
-/** True when the replica has every table and column that these rows name; local ones it need not have. */
+/** Returns whether the replica has every table and column that these rows name; it need not have local ones. */
 export function describes(schema: ReplicaSchema, given: WireRows | undefined): boolean {
   return Object.entries(given ?? {}).every(([name, list]) => {
     const table = schema.byName.get(name);
@@ -135,7 +135,7 @@ function findRowKey(table: TypedTable, position: ReadonlyMap<string, number>): r
 }
 
 /**
- * A row of the wire as its table's canonical form.
+ * Returns a row of the wire in its table's canonical form.
  *
  * @throws {PlatformError} SOURCE_INVALID when a column is missing, unknown, or of the wrong shape
  */
@@ -160,7 +160,7 @@ function wrongRow(table: ReplicaTable, what: string): PlatformError {
   return new PlatformError('SOURCE_INVALID', { reason: `a row of ${table.name} ${what}`, table: table.name });
 }
 
-/** The values at some positions as one text, different for different values. */
+/** Joins the values at some positions into one text, different for different values. */
 export function keyText(row: CanonicalRow, positions: readonly number[]): string {
   let text = '';
   for (const position of positions) {

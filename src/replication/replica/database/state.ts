@@ -11,7 +11,7 @@ import type { IdOrigin } from './carried-ids.ts';
 /** The replica's unfinished work; durable, so that a restart continues it. */
 export type ReplicaPhase = 'adopting' | 'bootstrapping' | 'catchingUp' | 'reconciling' | 'following';
 
-/** The work of a replica that went back: an adoption has been compared in no part yet, and goes on. */
+/** Returns the phase of a replica that went back. An adoption continues: no part of it has been compared yet. */
 export const phaseBack = ({ phase }: Pick<ReplicaState, 'phase'>): ReplicaPhase =>
   phase === 'adopting' ? 'adopting' : 'reconciling';
 
@@ -115,7 +115,7 @@ const TABLES = [
 /** The columns that identify a table `sync_state` as ours; later versions add columns. */
 const MARKER_COLUMNS = ['id', 'complete', 'phase', 'height', 'block_time', 'hashes', 'schema_fingerprint', 'bootstrap'];
 
-/** True for a database that this client made. Another program may have a table of the same name. */
+/** Returns whether this client made the database. Another program may have a table of the same name. */
 export async function isMarked(connection: Connection): Promise<boolean> {
   const [row] = await rows(
     connection,
@@ -125,7 +125,7 @@ export async function isMarked(connection: Connection): Promise<boolean> {
   return Number(row?.['n']) === MARKER_COLUMNS.length;
 }
 
-/** True for a database without our marker that has tables other than those of its node, which are never touched. */
+/** Returns whether a database lacks our marker and has tables other than those of its node, which are never touched. */
 export async function isForeign(
   connection: Connection,
   dbType: DbType,
@@ -188,7 +188,7 @@ export async function markAdopted(
   await connection.query('RENAME TABLE sync_state_new TO sync_state');
 }
 
-/** The marker as it stands. */
+/** Reads the marker. */
 export async function readReplicaState(connection: Statements): Promise<ReplicaState> {
   const [row] = await rows(connection, 'SELECT * FROM sync_state WHERE id = 1');
   if (!row) throw new PlatformError('DATABASE_UNUSABLE', { reason: 'table sync_state has no row' });
@@ -249,7 +249,7 @@ export async function writeReplicaState(connection: Statements, change: Partial<
   await write(connection, `UPDATE sync_state SET ${list} WHERE id = 1`, values);
 }
 
-/** `writeReplicaState` along with the batch's next statements, if the marker is where it is expected. @returns rows that were */
+/** Writes the marker along with the batch's next statements, if it is where it is expected. @returns rows that were */
 export async function moveReplicaState(
   batch: StatementBatch,
   expected: number | null,
@@ -261,7 +261,7 @@ export async function moveReplicaState(
   return matchedRows(result);
 }
 
-/** The rows that an UPDATE found; those that it had to change may be fewer. */
+/** Returns the number of rows that an UPDATE found; it may have had to change fewer. */
 export function matchedRows(result: unknown): number {
   const { info = '' } = result as { info?: string };
   return Number(/Rows matched: (\d+)/.exec(info)?.[1] ?? 0);
@@ -275,7 +275,7 @@ function assignments(change: Partial<ReplicaState>): { list: string; values: unk
   };
 }
 
-/** The durable halt; null when there is none. */
+/** Reads the durable halt; null when there is none. */
 export async function readHalt(connection: Connection): Promise<Halt | null> {
   const [row] = await rows(connection, 'SELECT * FROM sync_halt WHERE id = 1');
   if (!row) return null;
@@ -304,7 +304,7 @@ export async function writeHalt(connection: Connection, halt: Halt): Promise<voi
   );
 }
 
-/** Only an operator's request leads here. */
+/** Removes the durable halt. Only an operator's request leads here. */
 export async function clearHalt(connection: Connection): Promise<void> {
   await connection.query('DELETE FROM sync_halt');
 }

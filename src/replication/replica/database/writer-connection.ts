@@ -19,8 +19,8 @@ interface WriterOptions {
 }
 
 /**
- * The one connection that may write a replica: it holds `platform:<database>` before anything is read, and until it ends.
- * The database is made when it is missing.
+ * Opens the one connection that may write a replica. It holds `platform:<database>` before anything is read, until it
+ * ends. A missing database is created.
  *
  * After any error of a statement, call `destroy`: MariaDB then certainly rolls the failed transaction back.
  *
@@ -54,7 +54,7 @@ export async function openWriter(to: DatabaseCoordinates, options: WriterOptions
   }
 }
 
-/** A writer may rest between two blocks for hours. */
+/** Keeps a writer's connection open, which may rest for hours between two blocks. */
 function keepAlive(connection: Connection): void {
   const beat = setInterval(() => void connection.ping().catch(() => clearInterval(beat)), PING_MS);
   beat.unref();

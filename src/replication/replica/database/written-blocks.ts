@@ -31,7 +31,7 @@ interface WrittenSpan extends Span {
 }
 
 /**
- * The blocks that are there now must be without a gap and the ones that the source named. They become the transparency log.
+ * Checks that the stored blocks have no gap and are those that the source named. They become the transparency log.
  *
  * @throws {PlatformError} SOURCE_INVALID; CHAIN_BROKEN when live blocks do not follow the stored block before them
  */
@@ -65,7 +65,7 @@ export async function checkBlocks(
   return tip!;
 }
 
-/** The rows of the block before must be the block that the marker and the source name; the source by the new block's own row if by no more. */
+/** Checks that the stored block before is the one that the marker and the source name; a source may name it only in the new block's row. */
 function checkContinuity(heads: readonly BlockHead[], first: number, { told, kept }: PreviousBlock): void {
   const [stored, next] = [first - 1, first].map((height) => heads.find((head) => head.height === height));
   const parent = next?.parent == null ? null : { block_hash: next.parent };

@@ -92,7 +92,7 @@ export class ReplicaFollower {
     }
   }
 
-  /** The stored tip is not the block that the next one follows; its writer is gone, and the catch-up finds the fork. */
+  /** Goes back to the catch-up, which finds the fork: the stored tip is not the block that the next one follows, and its writer is gone. */
   async #goBack(fault: PlatformError): Promise<Outcome> {
     this.#replica.log.warn({ err: fault }, `${fault.message}: catching up by snapshot`);
     this.#replica.drop(fault);
@@ -185,7 +185,7 @@ export class ReplicaFollower {
     return performance.now() - this.#settlingSince < SETTLE_PATIENCE_MS;
   }
 
-  /** A message about the replica's block, or one below it. */
+  /** Returns whether a message is about the replica's block, or one below it. */
   #isOfOurs(message: AmendmentMessage | SettledMessage): boolean {
     const { height, hashes } = this.#applied;
     return message.block_index < height || (message.block_index === height && isSame(hashes, this.#hashes(message)));
@@ -199,7 +199,7 @@ export class ReplicaFollower {
     return null;
   }
 
-  /** The source is at the replica's height with another block: a reorg without a message. */
+  /** Returns whether the source is at the replica's height with another block: a reorg without a message. */
   #isOtherTip({ block_height, ...named }: StatusMessage): boolean {
     const { state } = this.#replica.store;
     const { data } = this.#replica;
@@ -208,7 +208,7 @@ export class ReplicaFollower {
     return !sameBlock(theirs, state.hashes);
   }
 
-  /** No balance tree is built while a comparison by digests may still repair rows. */
+  /** Compares the roots of waiting groups. No balance tree is begun while a comparison by digests may still repair rows. */
   async #compareRoots(): Promise<void> {
     const { commitment } = this.#replica;
     const { context, state } = this.#replica.store;
@@ -217,8 +217,8 @@ export class ReplicaFollower {
   }
 
   /**
-   * Blocks of the replica that its source took back go when the majority of the sources has others in their place. One message leads
-   * no further back than the journal does: below it, status and hashes of the source are asked first.
+   * Rolls back blocks that the source took back, when the majority of the sources has others in their place. One
+   * message leads no further back than the journal: below it, the source is first asked for its status and hashes.
    */
   async #leave(height: number, signal: AbortSignal): Promise<Outcome | null> {
     if (height > this.#replica.store.state.height!) return null;
@@ -244,7 +244,10 @@ export class ReplicaFollower {
     return verdict === 'halted' ? { kind: 'halted' } : { kind: 'forked', height: height - 1 };
   }
 
-  /** Another branch may have blocks with the same hashes and other rows; as blocks that are here already they are passed over. */
+  /**
+   * Notes that rows may be missing: another branch may have blocks with the same hashes and other rows, which are
+   * skipped as blocks that are here already.
+   */
   async #missRows(): Promise<void> {
     await markMissing(this.#replica);
     this.#audit.scheduleNow();
@@ -333,7 +336,7 @@ export class ReplicaFollower {
     return hashesOf(this.#replica.data.id.dbType, message);
   }
 
-  /** A block that is here already was sent again; with other hashes it is another branch. */
+  /** Returns whether a block that was sent again is the replica's own; with other hashes it is another branch. */
   async #isOurs(message: BlockMessage): Promise<boolean> {
     const own = await ownHashes(this.#replica, message.block_index);
     return own !== null && sameBlock(own, this.#hashes(message));

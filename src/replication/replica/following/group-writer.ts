@@ -40,7 +40,7 @@ export class GroupWriter {
     }
   }
 
-  /** Consecutive groups with the same schema. */
+  /** Splits groups into runs of consecutive ones with the same schema. */
   #bySchema(list: readonly ReadyGroup[]): ReadyGroup[][] {
     const parts: ReadyGroup[][] = [];
     for (const each of list) {
@@ -68,7 +68,10 @@ export class GroupWriter {
     recordSpan({ name: 'blocks.apply', from, to, facts: { first, last, rows }, parts });
   }
 
-  /** A source that does not say which schema its rows have is asked for it when they show another one. */
+  /**
+   * Returns whether the known schema has all that a message names. If not, and the source does not say which schema its
+   * rows have, it is asked.
+   */
   #isDescribed({ data, updated_rows }: BlockMessage): boolean {
     const { schema } = this.#replica.store.context;
     return describes(schema, data) && describes(schema, updated_rows);
@@ -122,7 +125,7 @@ export class GroupWriter {
     }
   }
 
-  /** Whether rows changed that no message brings: a source says so, or it sent amendments that did not arrive here. */
+  /** Returns whether rows changed that no message brings: a source says so, or it sent amendments that did not arrive here. */
   #misses(messages: readonly BlockMessage[]): boolean {
     const { state } = this.#replica.store;
     const { amended_before: sent } = messages[0]!;
@@ -156,7 +159,7 @@ export class GroupWriter {
     recordSpan({ name: 'blocks.apply', from, to: Date.now(), facts, parts: [] });
   }
 
-  /** The source says that it sent everything that changed up to a block. */
+  /** Records that the source has sent everything that changed up to a block. */
   async settle({ block_index: height, amendments, unknown }: SettledMessage): Promise<void> {
     const { writer, state } = this.#replica.store;
     const isOwn = height === state.height;

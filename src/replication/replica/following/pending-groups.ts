@@ -48,13 +48,13 @@ export class PendingGroups {
     this.#ready = [];
   }
 
-  /** The block that the next group follows. @param applied the replica's tip, where no group waits */
+  /** Returns the block that the next group follows. @param applied the replica's tip, where no group waits */
   tip(applied: BlockTip): BlockTip {
     const last = this.#ready.at(-1)?.messages.at(-1);
     return last ? { height: last.block_index, hashes: hashesOf(this.#dbType, last) } : applied;
   }
 
-  /** Why a block cannot follow the pending ones; null when it can. */
+  /** Returns the reason for which a block cannot follow the pending ones; null when it can. */
   misfit(message: BlockMessage, group: Group, applied: BlockTip): string | null {
     const { height, hashes } = this.tip(applied);
     const { block_index: at } = message;
@@ -81,7 +81,7 @@ export class PendingGroups {
     this.#begun = this.#begun.filter(({ block_index }) => block_index < from);
   }
 
-  /** Whether whole groups go into the database now, and do not wait for the message that comes next. */
+  /** Returns whether whole groups go into the database now, without waiting for the next message. */
   isTime(nextBytes: number | null): boolean {
     if (!this.hasReady) return false;
     const blocks = this.#ready.reduce((sum, { messages }) => sum + messages.length, 0);

@@ -12,7 +12,7 @@ import { type CanonicalRow, canonicalRow, type ReplicaTable } from '../database/
 const BATCH_DEADLINE_MS = 300_000;
 const PACKET_BYTES = 1024 * 1024;
 
-/** Whether the server takes LOAD DATA LOCAL; without it rows go in by INSERT, several times slower. */
+/** Returns whether the server takes LOAD DATA LOCAL; without it rows go in by INSERT, several times slower. */
 export async function allowsBulkLoad(connection: Connection): Promise<boolean> {
   const [setting] = await rows<{ allowed: number }>(connection, 'SELECT @@GLOBAL.local_infile AS allowed');
   return Number(setting?.allowed) === 1;
@@ -84,7 +84,7 @@ function* packets(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += PACKET_BYTES) yield bytes.subarray(at, at + PACKET_BYTES);
 }
 
-/** The rows as a LOAD DATA file: binary columns as bytes, text as UTF-8. */
+/** Encodes rows as a LOAD DATA file: binary columns as bytes, text as UTF-8. */
 function encode(table: ReplicaTable, list: readonly CanonicalRow[]): Buffer {
   const mixed = hasBytes(table);
   const asBytes = (text: string) => Buffer.from(toField(text), 'utf8').toString('latin1');

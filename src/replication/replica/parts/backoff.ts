@@ -11,7 +11,7 @@ interface Failures {
   readonly reason: string;
 }
 
-/** The pause after so many failures in a row, in milliseconds: none after the first, then twice as long each time. */
+/** Returns the pause after so many failures in a row, in milliseconds: none after the first, then twice as long each time. */
 export function pauseAfter(failures: number, reconnectMs: number, maxMs: number): number {
   return failures < 2 ? 0 : Math.min(maxMs, reconnectMs * 2 ** (failures - 1));
 }
@@ -73,7 +73,7 @@ export class SourceBackoff {
     }
   }
 
-  /** It went well. */
+  /** Forgets the failures: an attempt succeeded. */
   succeeded(): void {
     this.#failures.delete(this.#url);
   }

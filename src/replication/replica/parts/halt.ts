@@ -67,7 +67,8 @@ export class ReplicaHalt {
   }
 
   /**
-   * A reorg that an operator has confirmed is deeper than any undo: the replica is then bootstrapped again.
+   * Clears the halt, by an operator's word. After a reorg that is deeper than any undo, the replica is bootstrapped
+   * again.
    *
    * @returns the halt that was cleared; null when there was none
    * @throws {PlatformError} ACTOR_NOT_READY while it is not known whether there is one, or a halt is not recorded yet
@@ -104,7 +105,7 @@ export class ReplicaHalt {
     return actor;
   }
 
-  /** In the database, else in the file. */
+  /** Writes the halt to the database, else to the file. */
   async #record(halt: Halt): Promise<void> {
     const { writer, log, file } = this.#options;
     try {

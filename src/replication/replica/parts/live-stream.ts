@@ -43,7 +43,7 @@ export class LiveStream {
       : null;
   }
 
-  /** Opened when there is none: behind the replica's block, where this source sent that one. */
+  /** Returns the stream; opens one when there is none, behind the replica's block where this source has sent that block. */
   async subscription(): Promise<Subscription> {
     if (!this.#subscription) {
       this.#subscription = await this.#open();
@@ -53,7 +53,7 @@ export class LiveStream {
     return this.#subscription;
   }
 
-  /** The replica is live with the source that is followed: what follows its block continues what it has. */
+  /** Notes that the replica is live with the followed source: later messages continue what it has. */
   noteLive(): void {
     this.#liveWith = this.#options.sources.client.url;
   }
@@ -101,7 +101,7 @@ export class LiveStream {
     if (this.#subscription?.fault) throw this.#subscription.fault;
   }
 
-  /** It is opened again when somebody asks for it. */
+  /** Closes the stream. The next call of `subscription` opens another one. */
   drop(): void {
     this.#subscription?.close();
     this.#subscription = undefined;
@@ -147,7 +147,7 @@ export class LiveStream {
   }
 }
 
-/** Whether a source answered that it does not take the request, now or later. */
+/** Returns whether a source answered that it does not take the request, now or later. */
 function isRefusal(caught: unknown): boolean {
   const status = hasCode(caught, 'SOURCE_REFUSED') ? Number(caught.detail['status']) : 0;
   return status >= 400 && status < 500 && status !== 429;

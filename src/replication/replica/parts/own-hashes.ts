@@ -3,7 +3,7 @@ import { readBlockHeads } from '../../tables/block-hashes.ts';
 import { readGroupsAbove } from '../apply/undo-journal.ts';
 import type { Replica } from './replica.ts';
 
-/** The hashes of one of the replica's own blocks; null where it has none. */
+/** Reads the hashes of one of the replica's own blocks; null where it has none. */
 export async function ownHashes({ store }: Pick<Replica, 'store'>, height: number): Promise<BlockHashes | null> {
   const { writer, context } = store;
   const { heads, only } = context.schema;

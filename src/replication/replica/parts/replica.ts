@@ -84,7 +84,7 @@ export class Replica {
     await this.#rememberFollowed();
   }
 
-  /** After a fault; if it is the source's, another source is followed. @returns the fault as it is reported */
+  /** Closes stream and store after a fault; if it is the source's, another source is followed. @returns the fault as it is reported */
   drop(fault: PlatformError): PlatformError {
     this.stream.drop();
     this.store.drop();
@@ -129,7 +129,7 @@ export class Replica {
   }
 }
 
-/** A private file of a replica in the state directory. */
+/** Returns the path of a private file of a replica in the state directory. */
 export function fileOf(
   { stateDirectory, id }: Pick<ReplicaActorData, 'stateDirectory' | 'id'>,
   suffix: string

@@ -11,8 +11,8 @@ const ASK_LIMIT_MS = 10_000;
 const MAX_NAMED = 20;
 
 /**
- * With VERIFY_HASHES: lets a table be made, changed or set aside only where a strict majority of the configured sources has it as
- * the source that is followed does. Keys that are not unique, collations and references may differ from source to source.
+ * Checks, with VERIFY_HASHES, that a strict majority of the configured sources has each table that would be made,
+ * changed or set aside as the followed source has it. Keys that are not unique, collations and references may differ.
  *
  * @throws {PlatformError} SOURCE_INVALID naming the tables: another source is followed then
  */
@@ -44,7 +44,7 @@ export async function confirmSchema(
   throw new PlatformError('SOURCE_INVALID', { reason, source: url, tables });
 }
 
-/** A source that cannot be asked agrees with nothing. */
+/** Asks a source for its schema; a source that cannot be asked agrees with nothing. */
 async function askPlan(replica: Parts, record: SourceRecord, signal: AbortSignal): Promise<SchemaPlan | null> {
   const { client } = record;
   try {
@@ -56,7 +56,7 @@ async function askPlan(replica: Parts, record: SourceRecord, signal: AbortSignal
   }
 }
 
-/** Null: the source has no such table; an empty text: none that can be made. */
+/** Returns the definition of a table: null where the source has none, an empty text for one that no replica can make. */
 function holding({ tables, notReplicated }: SchemaPlan, name: string): string | null {
   if (notReplicated.has(name)) return '';
   const found = tables.find(({ table }) => table.name === name);

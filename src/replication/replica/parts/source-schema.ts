@@ -39,7 +39,7 @@ export async function followSourceSchema(
   await replica.store.reloadSchema();
 }
 
-/** The tables that are left out, for the marker; those that are new are logged. */
+/** Returns the tables that are left out, for the marker, and logs those that are new. */
 export function tellLeftOut({ store, log }: Pick<Replica, 'store' | 'log'>, plan: SchemaPlan): Record<string, string> {
   const tables = Object.fromEntries([...plan.notReplicated].sort());
   const known = store.state.notReplicated;

@@ -133,7 +133,7 @@ export class SourceSet {
     this.#changed();
   }
 
-  /** It was followed when the last actor died: another one is followed first, if there is one. */
+  /** Follows another source first, if there is one: this one was followed when the last actor died. */
   avoid(url: string): void {
     const record = this.#records.find(({ client }) => client.url === url);
     if (!record || this.#records.length === 1) return;
@@ -144,7 +144,7 @@ export class SourceSet {
   }
 
   /**
-   * A fault of the followed one makes the next one that does not want to be left alone the followed one.
+   * Follows the next source that does not ask to be left alone, after a fault of the followed one.
    *
    * @returns the fault as it is reported
    */

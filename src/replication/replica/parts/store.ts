@@ -94,7 +94,7 @@ export class ReplicaStore {
     return this.state;
   }
 
-  /** The marker is this now. */
+  /** Takes the marker as it is now stored. */
   setState(state: ReplicaState): void {
     this.#state = state;
     this.#changed();
@@ -107,7 +107,7 @@ export class ReplicaStore {
     if (id.dbType === 'indexer') await this.#readEpochSize();
   }
 
-  /** The size belongs to the log: epochs of several sizes in one log have no proofs. */
+  /** Reads the epoch size of the log, which never changes: a log with epochs of several sizes has no proofs. */
   async #readEpochSize(): Promise<void> {
     const missing = await missingControlTables(this.writer);
     const sizes = missing.includes('merkle_epochs') ? [] : await readEpochSizes(this.writer);
@@ -126,7 +126,7 @@ export class ReplicaStore {
     if (dropped.length > 0) this.#log.info({ dropped }, 'tables were dropped: they were set aside long ago');
   }
 
-  /** After a fault nothing that is open can be trusted. */
+  /** Closes everything that is open: after a fault none of it can be trusted. */
   drop(): void {
     this.#writer?.destroy();
     this.#writer = undefined;

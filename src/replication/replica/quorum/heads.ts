@@ -73,7 +73,7 @@ export class SourceHeads {
   }
 }
 
-/** The rows of table `blocks` that a source has from a height on, by height. */
+/** Reads the rows of table `blocks` that a source has from a height on, by height. */
 export async function readBlockRows(
   source: SourceClient,
   from: number,

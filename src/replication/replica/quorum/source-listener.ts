@@ -55,7 +55,7 @@ export class SourceListener {
     return this.#heard.get(height) ?? null;
   }
 
-  /** True when it has passed a block, and answered without naming it. No failure counts, and no silence. */
+  /** Returns whether the source has passed a block, and answered without naming it. Neither failures nor silence count. */
   cannotName(height: number): boolean {
     return this.height !== null && this.height >= height && this.#unnamed.has(height) && !this.#heard.has(height);
   }

@@ -73,7 +73,7 @@ export class SourceListeners {
     return silent.filter(([, listener]) => listener.cannotName(height)).map(([{ client }]) => client.url);
   }
 
-  /** Whether a majority of the configured sources stands at such a height. */
+  /** Returns whether a majority of the configured sources stands at such a height. */
   isMajority(holds: (height: number) => boolean): boolean {
     const { sources, data } = this.#replica;
     const found = [...this.#listeners].filter(([, { height }]) => height !== null && holds(height));
@@ -129,7 +129,7 @@ export class SourceListeners {
     return answer?.cannotName ?? false;
   }
 
-  /** Until a listener speaks, or for a while. */
+  /** Waits until a listener speaks, or for a while. */
   async wait(signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#wake = resolve;
@@ -139,7 +139,7 @@ export class SourceListeners {
     signal.throwIfAborted();
   }
 
-  /** A listener spoke, its connection is up, or gone. */
+  /** Notes that a listener spoke, or that its connection is up or gone. */
   #note(record: SourceRecord, report: HashReport | null, fault?: Error): void {
     if (fault) Object.assign(record, { state: 'failed', height: null, error: fault.message });
     else Object.assign(record, { state: 'heard', error: null, ...(report ? { height: report.height } : {}) });

@@ -199,7 +199,7 @@ export class SourceQuorum {
     }
   }
 
-  /** One look at sources that have not named a block after the other. @returns an effect that ends when no majority ever will */
+  /** Looks once at the sources that have not named a block, one after the other. @returns an effect that ends when no majority ever will */
   #looks(height: number, reports: HashReports, fits: (report: string) => boolean, report: Report) {
     const began = performance.now();
     let askAt = this.#listeners.lacksHeight ? began : began + LOOK_MS;
@@ -221,8 +221,8 @@ export class SourceQuorum {
   }
 
   /**
-   * True when no majority will ever name a block: the sources that named it, and those beyond it that cannot name it any more, are a
-   * majority together. A source that fails or is silent is waited for and never counts.
+   * Returns whether no majority will ever name a block: the sources that named it, and those beyond it that cannot name
+   * it any more, are a majority together. A source that fails or is silent never counts.
    */
   #isUnnamed(height: number, reports: HashReports, followedCannotName: boolean, waitedMs: number): boolean {
     const { log, data } = this.#replica;
@@ -241,7 +241,10 @@ export class SourceQuorum {
     return true;
   }
 
-  /** A block that nobody confirms is waited for, but not while the others are where the replica is, or further. */
+  /**
+   * Checks how long a block has waited for a majority. It waits on, but not while the other sources are where the
+   * replica is, or further.
+   */
   #checkPatience(height: number, waitedMs: number): void {
     const { log, data } = this.#replica;
     const { knownState } = this.#replica.store;
@@ -263,7 +266,10 @@ export class SourceQuorum {
     });
   }
 
-  /** Names the sources that were asked again at once; others may be on the way through an ordinary reorg. */
+  /**
+   * Counts a dissent for sources that were asked again, and notes a contradiction for the others: they may be on the
+   * way through an ordinary reorg.
+   */
   #judge(height: number, urls: readonly string[], reports: HashReports, asked: boolean): void {
     const { client: source, others } = this.#replica.sources;
     for (const record of others.filter(({ client }) => urls.includes(client.url))) {

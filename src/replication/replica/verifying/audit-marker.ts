@@ -18,7 +18,7 @@ export class AuditMarker {
     this.#replica = replica;
   }
 
-  /** Rows differ: the replica is not complete before its source has sent more, or a comparison finds it equal. */
+  /** Marks the replica as incomplete, because rows differ, until its source has sent more or a comparison finds it equal. */
   async doubt(change: { readonly misses?: boolean } = {}): Promise<void> {
     const { state } = this.#replica.store;
     if (state.phase !== 'following' || (!state.complete && (change.misses ?? state.misses) === state.misses)) return;

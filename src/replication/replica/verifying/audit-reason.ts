@@ -4,7 +4,7 @@ import type { auditMachine } from '../../../../machines/sync/audit.ts';
 /** Tables that one text names. */
 const MAX_NAMED = 5;
 
-/** When the next comparison is due, for an operator. */
+/** Returns the time of the next comparison, for an operator. */
 export function nextComparison(schedule: SnapshotFrom<typeof auditMachine>): string | null {
   const { dueHeight } = schedule.context;
   if (schedule.matches('unavailable')) return 'name a source that offers digests in SYNC_SOURCES';
@@ -14,7 +14,7 @@ export function nextComparison(schedule: SnapshotFrom<typeof auditMachine>): str
   return 'compared as soon as no block waits and the source has sent everything';
 }
 
-/** The first names of a list, and how many more there are. */
+/** Returns the first names of a list, and how many more there are. */
 export function namesOf(tables: readonly string[]): string {
   const more = tables.length > MAX_NAMED ? ` and ${tables.length - MAX_NAMED} more` : '';
   return tables.slice(0, MAX_NAMED).join(', ') + more;

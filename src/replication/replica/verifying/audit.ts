@@ -113,7 +113,7 @@ export class ReplicaAudit {
     return this.#schedule.getSnapshot().context.misses;
   }
 
-  /** Whether to compare now, while no block waits to be applied. */
+  /** Returns whether to compare now, while no block waits to be applied. */
   isDueAtRest(): boolean {
     if (this.#run?.isBeside) return this.#run.ended !== null;
     if (this.#verdict.takeRenewal()) this.#schedule.send({ type: 'audit.requested' });
@@ -121,14 +121,14 @@ export class ReplicaAudit {
     return this.#schedule.getSnapshot().hasTag('due');
   }
 
-  /** After a reconnect: the source may be another one, and offer what the last one did not. */
+  /** Forgets the last source after a reconnect: the source may be another one, and offer what the last one did not. */
   renew(): void {
     this.close();
     this.#schedule.send({ type: 'source.renewed' });
     this.#verdict.forget('it was not compared since the connection to its source was made');
   }
 
-  /** As soon as the replica is at rest, where the source offers digests. */
+  /** Schedules a comparison for the moment at which the replica is at rest, where the source offers digests. */
   scheduleNow(why = 'rows may have changed that no message told of'): void {
     this.close();
     this.#position.forget();
@@ -137,12 +137,12 @@ export class ReplicaAudit {
     this.#verdict.forget(why);
   }
 
-  /** The same, but a comparison that goes on beside blocks goes on: it does not speak of the rows that make another necessary. */
+  /** Schedules a comparison, and lets one that runs beside blocks go on: it does not cover the rows that make another necessary. */
   scheduleNext(): void {
     if (!this.#run?.isBeside) this.scheduleNow();
   }
 
-  /** The source has sent what it had changed: a comparison that missed for it need not wait for its pause to end. */
+  /** Ends the pause of a comparison that missed: the source has now sent its changes. */
   retry(): void {
     if (this.#schedule.getSnapshot().matches('missed')) this.#schedule.send({ type: 'audit.requested' });
   }
@@ -155,9 +155,9 @@ export class ReplicaAudit {
   }
 
   /**
-   * Done when replica and source are equal, when nothing can be said now, and when blocks wait: then the comparison goes on beside
-   * them, and ends with a later call. A source's fault is no fault of the replica. `halted` when a difference is there again right
-   * after its repair.
+   * Compares replica and source. The outcome is `done` when they are equal, when nothing can be said now, and when
+   * blocks wait: then the comparison goes on beside them and ends with a later call. A source's fault is no fault of
+   * the replica. It is `halted` when a difference is there again right after its repair.
    */
   async verify(signal: AbortSignal): Promise<Outcome> {
     if (this.#isUnavailable) return await this.#withoutDigests();
@@ -316,7 +316,7 @@ export class ReplicaAudit {
     progress.changed();
   }
 
-  /** The source is a block ahead, or behind: soon both may stand at the same one. */
+  /** Notes a comparison that missed: the source is a block ahead, or behind. Soon both may stand at the same one. */
   #missed(run: ComparisonRun, { height, sourceHeight, unsettled }: Elsewhere): void {
     const { log } = this.#replica;
     count('digest.elsewhere');
@@ -361,7 +361,7 @@ export class ReplicaAudit {
     return DONE;
   }
 
-  /** Waiting blocks are more urgent; the last result stays valid if the comparison was not due yet. */
+  /** Interrupts a comparison, because waiting blocks are more urgent. The last result stays valid if the comparison was not due yet. */
   #interrupted(run: ComparisonRun): void {
     const { isEarly } = this.#schedule.getSnapshot().context;
     this.#end(run, 'comparison.interrupted');
@@ -405,7 +405,7 @@ export class ReplicaAudit {
   }
 }
 
-/** A table that was repaired whole and differs again although its source says the same of it as before. */
+/** Returns a table that was repaired whole and differs again, although its source says the same of it as before. */
 function findAgain(repaired: Different, found: Different): string | undefined {
   if (repaired.height !== found.height) return undefined;
   const whole = repaired.tables.filter(({ table }) => !repaired.more.includes(table));

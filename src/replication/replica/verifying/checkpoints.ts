@@ -122,7 +122,7 @@ export class ReplicaCheckpoints {
     await this.#replica.halt.raise('checkpoint-mismatch', checkpoint.block_index, mismatches, [source]);
   }
 
-  /** Null for a block that the replica does not hold, such as one below the floor of a truncated one. */
+  /** Reads the replica's own hashes of a block; null for a block that it does not hold, such as one below its floor. */
   async #readOwn(height: number): Promise<Readonly<Record<string, string | null>> | null> {
     const { writer, context } = this.#replica.store;
     const { heads, typed } = context.schema;

@@ -101,7 +101,7 @@ async function write(
   await connection.query(sql, [values]);
 }
 
-/** A base as rows, with a digest of all of it that operators compare at a glance. */
+/** Returns a base as rows, with a digest of all of it that operators compare at a glance. */
 function valuesOf({ version, settings, activations }: DatabaseBase): Map<string, string> {
   const values = new Map([
     ['version', String(version)],

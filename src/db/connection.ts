@@ -64,7 +64,10 @@ function driverOptions(to: Omit<DatabaseCoordinates, 'name'> & { readonly name?:
   };
 }
 
-/** Encrypted, and refused unless one of the given authorities signed the server's certificate for the name by which it is reached. */
+/**
+ * Returns options for an encrypted connection, refused unless a given authority signed the server's certificate for the
+ * name by which it is reached.
+ */
 export function tlsOptions({ tls, socketPath }: Pick<DatabaseCoordinates, 'tls' | 'socketPath'>) {
   if (tls === undefined || socketPath !== undefined) return {};
   return { ssl: { ca: tls.ca, rejectUnauthorized: true, verifyIdentity: true, minVersion: 'TLSv1.2' } };
@@ -77,7 +80,7 @@ const readExactly: NonNullable<Exclude<ConnectionOptions['typeCast'], boolean>> 
   return text === null ? null : Number(text);
 };
 
-/** Host and port, or the socket, of a database's server. */
+/** Returns host and port, or the socket, of a database's server. */
 export function placeOf({ socketPath, host, port }: Pick<DatabaseCoordinates, 'socketPath' | 'host' | 'port'>): string {
   return socketPath ?? `${host}:${port}`;
 }
@@ -99,13 +102,13 @@ interface ConnectOptions {
   readonly finderKey?: string;
 }
 
-/** The tag of one start of one actor. */
+/** Returns the tag of one start of one actor. */
 export function statementTag(databaseName: string, generation: number): string {
   return `platform ${databaseName} ${generation}`;
 }
 
 /**
- * One connection with this system's session settings.
+ * Opens one connection with this system's session settings.
  *
  * @throws {PlatformError} DATABASE_REFUSED (the account), DATABASE_UNUSABLE, DATABASE_UNAVAILABLE (no answer, or no such database or right yet)
  */
@@ -134,8 +137,8 @@ export async function connect(
 }
 
 /**
- * A text longer than a packet is NULL to SQL functions, without an error; so are the hashes of a server whose TLS library lacks them.
- * MariaDB alone reads what stands in a comment with an M.
+ * Checks the server. A text longer than a packet is NULL to SQL functions, without an error; so are the hashes of a
+ * server whose TLS library lacks them. MariaDB alone reads what stands in a comment with an M.
  */
 async function checkServer(connection: Connection): Promise<void> {
   const [found] = await rows<{ kind: number; version: string; bytes: number; hash: string | null }>(
@@ -155,7 +158,7 @@ async function checkServer(connection: Connection): Promise<void> {
   throw new PlatformError('DATABASE_UNUSABLE', { reason });
 }
 
-/** The driver's own `destroy` only half-closes the socket: a waiting statement would never end. */
+/** Replaces the driver's own `destroy`, which only half-closes the socket: a waiting statement would never end. */
 function failWhenDestroyed(connection: Connection): void {
   const { stream } = (connection as unknown as { connection: { stream: Duplex } }).connection;
   connection.destroy = () => void stream.destroy(endedHere());
@@ -165,7 +168,10 @@ const endedHere = () => new Error('the connection was ended here');
 
 const TAGS = new WeakMap<Connection, string>();
 
-/** A statement with its connection's tag before it. MariaDB keeps a leading comment in the process list, where the reaper reads it. */
+/**
+ * Returns a statement with its connection's tag before it. MariaDB keeps a leading comment in the process list, where
+ * the reaper reads it.
+ */
 export function tagged(connection: Connection, sql: string): string {
   const tag = TAGS.get(connection);
   return tag === undefined ? sql : `/* ${tag} */ ${sql}`;
@@ -182,7 +188,7 @@ function markStatements(connection: Connection, tag: string): void {
     query(typeof first === 'string' ? mark(first) : Object.assign(first, { sql: mark(first.sql) }), ...rest);
 }
 
-/** From where a statement is handed over to the end of its result. */
+/** Times statements, each from its hand-over to the end of its result. */
 function timeStatements(connection: Connection): void {
   const { connection: raw } = connection as unknown as {
     connection: { query: (...given: unknown[]) => { once(event: 'end', listener: () => void): void } };
@@ -214,8 +220,8 @@ export const NO_JOIN_BUFFERS = 'SET SESSION join_cache_level = 0';
 export const MOST_QUEUED = 256;
 
 /**
- * A small pool whose connections have this system's session settings. Where too many wait for a connection, one more is refused with
- * ANSWERS_WAITING: that says nothing of the database.
+ * Opens a small pool whose connections have this system's session settings. Where too many wait for a connection, one
+ * more is refused with ANSWERS_WAITING: that says nothing of the database.
  */
 export function openPool(
   to: DatabaseCoordinates,
@@ -245,7 +251,7 @@ export function openPool(
   return pool;
 }
 
-/** The driver's own error for a full queue has neither a code nor a number: it would be taken for a lost database. */
+/** Gives the driver's error for a full queue a code: it has neither a code nor a number, and would be taken for a lost database. */
 function nameFullQueue(pool: mysql.Pool): void {
   const getConnection = pool.getConnection.bind(pool);
   const name = (fault: NodeJS.ErrnoException | null) => {
@@ -267,7 +273,7 @@ const AWAITED: ReadonlySet<number> = new Set([1044, 1049, 1142, 1143, 1227]);
 /** Too many connections, lock waits, deadlocks, tables altered after the snapshot, lost and killed connections, full disks: no fault of the statement. */
 const PASSING = new Set([...AWAITED, 1021, 1040, 1053, 1114, 1205, 1213, 1317, 1412, 1927, 1969, 2006, 2013]);
 
-/** Whether MariaDB or the driver failed, and not the code that uses them. */
+/** Returns whether MariaDB or the driver failed, and not the code that uses them. */
 export function isDriverError(caught: unknown): boolean {
   const { sqlState, fatal } = Object(caught) as { sqlState?: string; fatal?: boolean };
   return sqlState !== undefined || fatal === true;
@@ -276,13 +282,13 @@ export function isDriverError(caught: unknown): boolean {
 /** The driver's and MariaDB's words for a connection that is gone. */
 const LOSSES = new Set<unknown>(['PROTOCOL_CONNECTION_LOST', 'ECONNRESET', 'EPIPE', 1053, 1927, 2006, 2013]);
 
-/** Whether a statement failed because its connection is gone. The driver's error about a closed one has no code. */
+/** Returns whether a statement failed because its connection is gone. The driver's error about a closed one has no code. */
 export function isConnectionLoss(caught: unknown): boolean {
   const { code, errno, fatal } = Object(caught) as { code?: string; errno?: number; fatal?: boolean };
   return LOSSES.has(code) || LOSSES.has(errno) || (fatal === true && code === undefined);
 }
 
-/** Whether a connection that rests was ended: by the server for its idle time, by its restart, or by what lies between. */
+/** Returns whether a connection that rests was ended: by the server for its idle time, by its restart, or by what lies between. */
 export function isLost(connection: Connection): boolean {
   const { connection: raw } = connection as unknown as {
     connection: { readonly stream: Duplex; readonly _fatalError?: unknown };
@@ -290,7 +296,7 @@ export function isLost(connection: Connection): boolean {
   return raw.stream.destroyed || raw.stream.readableEnded || Boolean(raw._fatalError);
 }
 
-/** MariaDB's message when it refused the statement itself; null for errors that a retry may not meet again. */
+/** Returns MariaDB's message when it refused the statement itself; null for errors that a retry may not meet again. */
 export function refusalOf(caught: unknown): string | null {
   const { errno, sqlMessage } = caught as { errno?: number; sqlMessage?: string };
   return errno === undefined || sqlMessage === undefined || PASSING.has(errno) ? null : sqlMessage;
@@ -326,7 +332,7 @@ function remedyOf(errno = 0, sql: string | undefined): string {
   return ': start the service that makes it, or GRANT the right (docs/operating/grants.md); it is tried again by itself';
 }
 
-/** A driver error as a PlatformError; other PlatformErrors pass. */
+/** Returns a driver error as a PlatformError, and other PlatformErrors as they are. */
 export function databaseError(caught: unknown, detail: Record<string, unknown> = {}): PlatformError {
   if (caught instanceof PlatformError) return caught;
   const { code, errno, sqlMessage, message, sql } = caught as {
@@ -348,10 +354,10 @@ const LACKING: Readonly<Record<number, readonly [message: RegExp, what: string]>
   1146: [/Table '(?:[^'.]+\.)?([^']+)'/i, 'table']
 };
 
-/** Whether a statement named a table or column that the database lacks. */
+/** Returns whether a statement named a table or column that the database lacks. */
 export const isLacking = (caught: unknown): boolean => Number((Object(caught) as { errno?: number }).errno) in LACKING;
 
-/** A failure of a statement that only reads: TABLE_LACKING, STATEMENT_REFUSED, or what `databaseError` makes of it. */
+/** Returns the failure of a statement that only reads: TABLE_LACKING, STATEMENT_REFUSED, or what `databaseError` makes of it. */
 export function readFault(caught: unknown, detail: Record<string, unknown> = {}): PlatformError {
   const error = databaseError(caught, detail);
   const refusal = error.code === 'DATABASE_UNAVAILABLE' && !(caught instanceof PlatformError) && refusalOf(caught);
@@ -363,7 +369,7 @@ export function readFault(caught: unknown, detail: Record<string, unknown> = {})
   return new PlatformError('TABLE_LACKING', { reason, errno, ...detail }, { cause: caught });
 }
 
-/** Rows of a text-protocol query. @throws whatever the driver throws; wrap with `databaseError` at the edge */
+/** Returns the rows of a text-protocol query. @throws whatever the driver throws; wrap with `databaseError` at the edge */
 export async function rows<T extends SqlRow = SqlRow>(
   connection: Statements,
   sql: string,
@@ -373,14 +379,14 @@ export async function rows<T extends SqlRow = SqlRow>(
   return result as unknown as T[];
 }
 
-/** A quoted identifier. Backticks inside are doubled, so any name is safe in SQL text. */
+/** Quotes an identifier. Backticks inside are doubled, so any name is safe in SQL text. */
 export function quoteName(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``;
 }
 
 /**
- * Rows of a prepared statement: MariaDB parses it once for each connection. Whole numbers are sent as BIGINT, so `LIMIT ?` is
- * one, and keys are compared as what they are.
+ * Returns the rows of a prepared statement, which MariaDB parses once for each connection. Whole numbers are sent as
+ * BIGINT, so `LIMIT ?` is one, and keys are compared as what they are.
  *
  * @throws whatever the driver throws; wrap with `databaseError` at the edge
  */

@@ -11,18 +11,18 @@ import {
   unmarkedSql
 } from './raw-text.ts';
 
-/** BINARY, VARBINARY, BLOB, BIT: they travel as base64. */
+/** Returns whether a column is BINARY, VARBINARY, BLOB or BIT: these travel as base64. */
 export function isBinary(column: Pick<TypedColumn, 'type'>): boolean {
   return /^(binary|varbinary|tinyblob|blob|mediumblob|longblob|bit)\b/i.test(column.type);
 }
 
-/** FLOAT and DOUBLE. */
+/** Returns whether a column is FLOAT or DOUBLE. */
 export function isFloating(column: Pick<TypedColumn, 'type'>): boolean {
   return /^(float|double|real)\b/i.test(column.type);
 }
 
 /**
- * The select list that reads every column without loss.
+ * Returns the select list that reads every column without loss.
  *
  * FLOAT is read as a double: its own text form is rounded to six digits.
  *
@@ -52,7 +52,8 @@ function valueSql(column: TypedColumn, name: string, texts: 'plain' | 'marked'):
 }
 
 /**
- * Rows as the driver gives them, made ready for JSON in place: binary becomes its wire form, -0 keeps its sign as text.
+ * Makes rows, as the driver gives them, ready for JSON in place: binary becomes its wire form, -0 keeps its sign as
+ * text.
  *
  * @param texts as they were selected
  */
@@ -78,7 +79,8 @@ export function toWireRows<R extends SqlRow>(
 }
 
 /**
- * 64 bits of a row under a key, as SQL. Exact sums of them tell sets of rows apart, unless the writer of the rows knew the key.
+ * Returns SQL for 64 bits of a row under a key. Exact sums of them tell sets of rows apart, unless the writer of the
+ * rows knew the key.
  *
  * @param key SQL text of 32 hex digits. It stands first: behind the text it would add the same to texts that collide.
  */
@@ -86,7 +88,7 @@ export function wordSql(key: string, columns: readonly TypedColumn[], alias?: st
   return leadingBits(keyedHash([key, ...partsSql(columns, alias)]), 64);
 }
 
-/** A row's position, 0 to 2^32 - 1, by the columns that name it, as SQL. Nobody who does not know the key can choose it. */
+/** Returns SQL for a row's position, 0 to 2^32 - 1, by the columns that name it. Nobody who does not know the key can choose it. */
 export function positionSql(key: string, identity: readonly TypedColumn[], alias?: string): string {
   return leadingBits(keyedHash([key, "'p'", ...partsSql(identity, alias)]), 32);
 }
@@ -101,8 +103,8 @@ export function contentSlotSql(columns: readonly TypedColumn[], alias?: string):
 }
 
 /**
- * The same as text, as SQL: all 8 hex digits, or the first 3, which say in which of 4096 equal ranges it is. Cheaper than the number
- * where a table is read for it.
+ * Returns SQL for the same position as text: all 8 hex digits, or the first 3, which say in which of 4096 equal ranges
+ * it is. Cheaper than the number where a table is read for it.
  */
 export function positionHexSql(key: string, identity: readonly TypedColumn[], digits: 3 | 8, alias?: string): string {
   return `LEFT(${keyedHash([key, "'p'", ...partsSql(identity, alias)])}, ${digits})`;
@@ -119,8 +121,9 @@ const MAY_BE_LONG = /^(medium|long)?(blob|text)\b/i;
 const UNICODE = /^(utf8|ucs2|utf16|utf32|latin1$)/;
 
 /**
- * The canonical text of a row, as SQL: equal for equal rows on any server, whatever the session's character set, and another one
- * for other rows of the same columns. A change of it changes `DIGEST_ALGORITHM` and `SUM_ALGORITHM` too.
+ * Returns SQL for the canonical text of a row: equal for equal rows on any server, whatever the session's character
+ * set, and another one for other rows of the same columns. A change of it changes `DIGEST_ALGORITHM` and
+ * `SUM_ALGORITHM` too.
  */
 export function canonicalTextSql(columns: readonly TypedColumn[], alias?: string): string {
   return columns.length === 0 ? "''" : `CONCAT_WS('|', ${partsSql(columns, alias).join(', ')})`;

@@ -50,8 +50,8 @@ const NOT_BASE64 = /[^A-Za-z0-9+/]/;
 const MAX_BIT_BYTES = 8;
 
 /**
- * A wire value in the one form that both comparisons and printing start from: null, or text; for binary columns a
- * string of one character a byte, and the same behind a mark for bytes of a text column that are no text.
+ * Returns a wire value in the one form that both comparisons and printing start from: null, or text; for binary columns
+ * a string of one character a byte, and the same behind a mark for bytes of a text column that are no text.
  *
  * @throws {PlatformError} SOURCE_INVALID naming column and reason
  */
@@ -98,7 +98,7 @@ function year(codec: ColumnCodec, value: unknown): string {
   return YEAR.test(text) ? text : refuse(codec, value, 'is no year');
 }
 
-/** MariaDB stores no negative zero: it is zero here too, or the two would differ for ever. */
+/** Returns the text of a float. MariaDB stores no negative zero: it is zero here too, or the two would differ for ever. */
 function float(codec: ColumnCodec, value: unknown): string {
   if (value === '-0') return '0';
   if (typeof value === 'number' && Number.isFinite(value)) return String(value);
@@ -106,7 +106,7 @@ function float(codec: ColumnCodec, value: unknown): string {
   return refuse(codec, value, 'is no number');
 }
 
-/** A document that came as nested values. JSON.stringify would make null of a number beyond all bounds. */
+/** Returns the text of a document that came as nested values. JSON.stringify would make null of a number beyond all bounds. */
 function documentText(codec: ColumnCodec, value: unknown): string {
   return JSON.stringify(value, (_, inner: unknown) =>
     typeof inner === 'number' && !Number.isFinite(inner) ? refuse(codec, inner, 'holds no finite number') : inner
@@ -117,7 +117,7 @@ function bytes(codec: ColumnCodec, value: unknown): string {
   return bytesIn(value)?.toString('latin1') ?? refuse(codec, value, `is no {"${BINARY_KEY}": base64}`);
 }
 
-/** Bytes of a text column that are no text; null for everything else. A JSON document may have the form of bytes too. */
+/** Returns the bytes of a text column that are no text; null for everything else. A JSON document may have the form of bytes too. */
 function noText({ charset, noMember }: ColumnCodec, value: unknown): string | null {
   const given = bytesIn(value);
   if (given?.length === 0 && noMember === NO_MEMBER) return NO_MEMBER;
@@ -131,13 +131,13 @@ function bytesIn(value: unknown): Buffer | null {
   return typeof base64 === 'string' && isBase64(base64) ? Buffer.from(base64, 'base64') : null;
 }
 
-/** Printing a longer number in decimals would take hours. */
+/** Returns the bytes of a BIT value, of bounded length: printing a longer number in decimals would take hours. */
 function bits(codec: ColumnCodec, value: unknown): string {
   const given = bytes(codec, value);
   return given.length <= MAX_BIT_BYTES ? given : refuse(codec, value, `is longer than ${MAX_BIT_BYTES} bytes`);
 }
 
-/** One pass without a nested repeat: that would need more stack than there is for some megabytes. */
+/** Returns whether a text is base64, in one pass without a nested repeat: that would need more stack than there is for some megabytes. */
 function isBase64(text: string): boolean {
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
   return text.length % 4 === 0 && !NOT_BASE64.test(text.slice(0, text.length - padding));
@@ -157,7 +157,7 @@ function refuse(codec: ColumnCodec, value: unknown, reason: string): never {
   });
 }
 
-/** A canonical value as an SQL literal that MariaDB stores unchanged, given this system's `sql_mode`. */
+/** Returns a canonical value as an SQL literal that MariaDB stores unchanged, given this system's `sql_mode`. */
 export function toLiteral(codec: ColumnCodec, canonical: string | null): string {
   if (canonical === null) return 'NULL';
   switch (codec.kind) {
@@ -178,15 +178,15 @@ export function toLiteral(codec: ColumnCodec, canonical: string | null): string 
 }
 
 /**
- * A value within a list of tuples, `(a, b) IN ((…), …)`: unlike everywhere else, MariaDB compares it there in the connection's
- * character set, and finds no row of a latin1 column by a letter beyond ASCII.
+ * Returns a value within a list of tuples, `(a, b) IN ((…), …)`: unlike everywhere else, MariaDB compares it there in
+ * the connection's character set, and finds no row of a latin1 column by a letter beyond ASCII.
  */
 export function toTupleMember(codec: ColumnCodec, canonical: string | null): string {
   const literal = toLiteral(codec, canonical);
   return canonical === null ? literal : inCharset(literal, codec.charset);
 }
 
-/** An expression of the connection's character set in that of the column it is compared with. */
+/** Returns an expression of the connection's character set in that of the column it is compared with. */
 export function inCharset(expression: string, charset: string | null): string {
   return charset === null || charset === 'utf8mb4' ? expression : `CONVERT(${expression} USING ${charset})`;
 }
@@ -197,7 +197,7 @@ function hexOf(latin1: string): string {
 
 const UNSAFE = /['\\\0]/;
 
-/** Text as a quoted SQL literal; safe for every string while backslashes escape, which the session settings ensure. */
+/** Returns text as a quoted SQL literal; safe for every string while backslashes escape, which the session settings ensure. */
 export function quoteText(text: string): string {
   if (!UNSAFE.test(text)) return `'${text}'`;
   return `'${inParts(text, (part) => part.replace(/['\\]/g, '\\$&').replace(/\0/g, '\\0'))}'`;
@@ -216,18 +216,18 @@ function inParts(text: string, print: (part: string) => string): string {
   return parts.join('');
 }
 
-/** A canonical value as a field of a tab-separated LOAD DATA file with backslash escapes. */
+/** Returns a canonical value as a field of a tab-separated LOAD DATA file with backslash escapes. */
 export function toField(canonical: string | null): string {
   if (canonical === null) return '\\N';
   return inParts(canonical, (part) => part.replace(ESCAPED, (found) => ESCAPES[found]!));
 }
 
-/** True for columns whose values may hold any character. */
+/** Returns whether values of a column may hold any character. */
 export function isFree({ kind }: ColumnCodec): boolean {
   return kind === 'text' || kind === 'json' || kind === 'binary' || kind === 'bit';
 }
 
-/** True for columns whose canonical form is one character a byte, not text. */
+/** Returns whether the canonical form of a column is one character a byte, not text. */
 export function isByteKind(codec: ColumnCodec): boolean {
   return codec.kind === 'binary' || codec.kind === 'bit';
 }

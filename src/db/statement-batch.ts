@@ -68,7 +68,7 @@ export class StatementBatch implements Statements {
     return answer.promise;
   }) as Connection['query'];
 
-  /** As `query`, for an answer that can wait until others are asked for, or this turn of the event loop ends. */
+  /** Runs a query as `query` does, for an answer that can wait until others are asked for, or this turn of the event loop ends. */
   along(sql: string, values: readonly unknown[]): Promise<Answer> {
     const answer = Promise.withResolvers<Answer>();
     this.#enqueue(sql, values, answer);
@@ -84,7 +84,7 @@ export class StatementBatch implements Statements {
     }) as Connection['query']
   };
 
-  /** A full message goes out while the caller makes the next one. @throws as `query` */
+  /** Adds a statement. A full message goes out while the caller makes the next one. @throws as `query` */
   async add(sql: string, values: readonly unknown[]): Promise<void> {
     this.#enqueue(sql, values, null);
     if (this.#characters <= MESSAGE_CHARACTERS) return;
@@ -94,7 +94,7 @@ export class StatementBatch implements Statements {
     if (this.#fault) throw this.#fault.caught;
   }
 
-  /** After all that was said before it. */
+  /** Runs a statement after all that was said before it. */
   attempt(sql: string): Promise<Refusal | null> {
     const answered = this.#sent
       .then(() => this.#send())
@@ -121,7 +121,7 @@ export class StatementBatch implements Statements {
     this.#sent = this.#sent.then(() => this.#send());
   }
 
-  /** All that waits. */
+  /** Sends all that waits. */
   async #send(): Promise<void> {
     this.#isDue = false;
     const taken = this.#waiting;

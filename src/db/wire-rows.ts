@@ -29,7 +29,7 @@ export async function wireRows<R extends SqlRow = SqlRow>(
   return toWireRows(await rows<R>(statements, sql(selectList(columns, alias, 'marked')), values), columns, 'marked');
 }
 
-/** True where a text of these rows may stand for bytes that are no text. */
+/** Returns whether a text of these rows may stand for bytes that are no text. */
 export function areDoubtful(found: readonly SqlRow[], columns: readonly TypedColumn[]): boolean {
   const texts = columns.filter(isTextColumn).map(({ name }) => name);
   return texts.length > 0 && found.some((row) => texts.some((name) => mayBeNoText(row[name])));

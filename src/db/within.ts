@@ -1,4 +1,7 @@
-/** A test whether a value lies in one of some spans, from and to inclusive; null stands for NULL. They may be hundreds of thousands. */
+/**
+ * Returns a test whether a value lies in one of some spans, from and to inclusive; null stands for NULL. They may be
+ * hundreds of thousands.
+ */
 export function within(spans: readonly (readonly [number, number] | null)[]): (value: number | null) => boolean {
   const merged: [number, number][] = [];
   for (const [from, to] of spans.filter((span) => span !== null).toSorted(([a], [b]) => a - b)) {

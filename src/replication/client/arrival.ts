@@ -5,8 +5,8 @@ import { PlatformError } from '../../errors.ts';
 const MAX_WAITING_BYTES = 2 * 2 ** 20;
 
 /**
- * The bytes of a body from this moment on, to the last one that arrived before it broke: a stream that fails by itself drops
- * what has not been read from it yet.
+ * Yields the bytes of a body from this moment to the last one that arrived before it broke: a stream that fails by
+ * itself drops what has not been read from it yet.
  */
 export function arrivalOf(body: Readable): AsyncIterable<Buffer> {
   const chunks: Buffer[] = [];

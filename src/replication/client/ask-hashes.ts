@@ -13,8 +13,8 @@ interface HashAnswer {
 }
 
 /**
- * The hashes that a source names for a block, and for others in the same answer, by the cheapest way that it offers: its status, else
- * an indexer's transparency log, else the headers of a snapshot.
+ * Asks a source for its hashes of a block, and of others in the same answer, in the cheapest way that it offers: its
+ * status, else an indexer's transparency log, else the headers of a snapshot.
  *
  * @throws {PlatformError} SOURCE_INVALID, SOURCE_REFUSED, SOURCE_UNREACHABLE
  */

@@ -16,7 +16,7 @@ export async function writeReceipt(file: string, receipt: Receipt): Promise<void
   await writeFile(receiptPath(file), JSON.stringify(receipt), { mode: 0o600 });
 }
 
-/** A predecessor's receipt, if the download can be resumed: same source, strong tag. */
+/** Reads a predecessor's receipt, if the download can be resumed: same source, strong tag. */
 export async function readReceipt(
   file: string,
   { url, id }: SourceClient,

@@ -104,7 +104,7 @@ export class Download {
     return this.#size;
   }
 
-  /** The body from its first byte; waits for missing bytes. @throws the error that ended the download */
+  /** Yields the body from its first byte; waits for missing bytes. @throws the error that ended the download */
   async *read(): AsyncGenerator<Buffer> {
     const file = await open(this.path, 'r');
     try {
@@ -125,7 +125,7 @@ export class Download {
     }
   }
 
-  /** Stops; the file stays, to be resumed. */
+  /** Stops the download; the file stays, to be resumed. */
   abort(): void {
     this.#aborter.abort();
     this.#end(new PlatformError('SOURCE_TRUNCATED', { reason: 'the download was stopped' }));

@@ -76,7 +76,7 @@ export function codingOf(headers: Readonly<Record<string, string>>): SnapshotCod
   throw new PlatformError('SOURCE_INVALID', { reason });
 }
 
-/** A header that is a whole number; null when it is none. */
+/** Reads a header that is a whole number; null when it is none. */
 export function wholeNumber(text: string | undefined): number | null {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
 }

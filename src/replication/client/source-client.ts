@@ -133,7 +133,7 @@ export class SourceClient extends SourceConnection {
     return [`key ${pubkey.toLowerCase()}`, ...(origin === null ? [] : [`database ${origin}`])];
   }
 
-  /** All databases that the source serves: chain, network, database type. */
+  /** Asks for all databases that the source serves: chain, network, database type. */
   async statusTree(signal?: AbortSignal): Promise<Record<string, unknown>> {
     return this.#json('/status', isTree, signal);
   }
@@ -155,14 +155,14 @@ export class SourceClient extends SourceConnection {
     return this.#json(this.path('schema'), isSchemaRecord, signal);
   }
 
-  /** One page of an indexer's transparency log, newest block first. @param limit at most 1000 */
+  /** Asks for one page of an indexer's transparency log, newest block first. @param limit at most 1000 */
   async logPage(page: number, limit: number, signal?: AbortSignal): Promise<LoggedBlock[]> {
     const path = `${this.path('transparency')}/roots?page=${page}&limit=${limit}`;
     return (await this.#json(path, isLogPage, signal)).results;
   }
 
   /**
-   * The source's hashes of one block, from the headers of a snapshot that ends there.
+   * Asks for the source's hashes of one block, by the headers of a snapshot that ends there.
    *
    * @returns null when the source does not tell
    */
@@ -172,7 +172,7 @@ export class SourceClient extends SourceConnection {
   }
 
   /**
-   * The headers of a snapshot that is asked to end at a block. Servers of other makes end it at their tip.
+   * Asks for the headers of a snapshot that is to end at a block. Servers of other makes end it at their tip.
    *
    * @returns null when the source does not answer with a snapshot
    */
@@ -187,13 +187,13 @@ export class SourceClient extends SourceConnection {
     return response.status === 200 ? readSnapshotHead(response.headers, this.id.dbType) : null;
   }
 
-  /** A decoder's dispensers, and the source's tip when it read them, if it names it. */
+  /** Asks for a decoder's dispensers, and for the source's tip at which it read them, if it names one. */
   async dispensers(signal?: AbortSignal): Promise<Dispensers & { readonly height: number | null }> {
     const { value, headers } = await this.answer(this.path('snapshot-dispensers'), isDispensers, signal);
     return { ...value, height: wholeNumber(headers[SNAPSHOT_HEADERS.height]) };
   }
 
-  /** The newest checkpoint of an indexer, as it was signed; null where the source has none. */
+  /** Asks for the newest checkpoint of an indexer, as it was signed; null where the source has none. */
   async latestCheckpoint(signal?: AbortSignal): Promise<Checkpoint | null> {
     try {
       const found = await this.#json(`${this.path('checkpoint')}/latest`, isCheckpoint, signal);
@@ -207,7 +207,7 @@ export class SourceClient extends SourceConnection {
   }
 
   /**
-   * The key of the digests that the source is making, or has made, of its tip.
+   * Asks for the key of the digests that the source is making, or has made, of its tip.
    *
    * @throws {PlatformError} SOURCE_REFUSED with `status` 404 where the source has no such route; SOURCE_INVALID where its digests are of
    * another algorithm: then nothing is compared, because a weaker one is what an attacker would ask for
@@ -233,7 +233,7 @@ export class SourceClient extends SourceConnection {
     return this.#digestPart({ table, range, rows: false, settled, ids, key }, isTableRanges, signal);
   }
 
-  /** The rows of a range. @throws {PlatformError} DIGEST_KEY_UNKNOWN, RANGE_TOO_LARGE when they are too many for one answer */
+  /** Asks for the rows of a range. @throws {PlatformError} DIGEST_KEY_UNKNOWN, RANGE_TOO_LARGE when they are too many for one answer */
   async digestRows(
     table: string,
     range: DigestRange,
@@ -268,12 +268,12 @@ export class SourceClient extends SourceConnection {
     return `/${route}/${dbType}/${chain}/${network}`;
   }
 
-  /** `snapshot` or `subscribe` with the tables that are wanted. */
+  /** Returns the path of `snapshot` or `subscribe`, with the tables that are wanted. */
   modePath(route: 'snapshot' | 'subscribe'): string {
     return `${this.path(route)}${this.#infraOnly ? '?sync_mode=infra-only' : ''}`;
   }
 
-  /** The live stream, with amendments; with what followed a block, if it is given. */
+  /** Returns the path of the live stream, with amendments, and with what followed a block if one is given. */
   streamPath(after?: BlockName): string {
     const behind = after ? `&after=${after.height}:${encodeURIComponent(after.text).replaceAll('%3A', ':')}` : '';
     return `${this.modePath('subscribe')}${this.#infraOnly ? '&' : '?'}amendments=1${behind}`;
@@ -297,7 +297,7 @@ export class SourceClient extends SourceConnection {
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** Host and port: other paths, schemes and spellings of them lead to the same server. */
+/** Returns host and port: other paths, schemes and spellings of them lead to the same server. */
 function placeOf(url: string): string {
   const { hostname, port, protocol } = new URL(url);
   const host = hostname.replace(/\.$/, '').replace(LOOPBACK, 'loopback');

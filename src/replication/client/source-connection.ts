@@ -50,7 +50,7 @@ export class SourceConnection {
     return this.#apiKey === undefined ? {} : { authorization: `Bearer ${this.#apiKey}` };
   }
 
-  /** A GET; the caller reads or destroys the body. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED (401 and redirects) */
+  /** Sends a GET; the caller reads or destroys the body. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED (401 and redirects) */
   async get(path: string, headers: Readonly<Record<string, string>> = {}, signal?: AbortSignal): Promise<OpenResponse> {
     try {
       const {
@@ -106,7 +106,11 @@ export class SourceConnection {
     await this.#agent.destroy();
   }
 
-  /** The JSON of an answer, checked, and its headers. @throws {PlatformError} SOURCE_INVALID, SOURCE_REFUSED, SOURCE_UNREACHABLE */
+  /**
+   * Asks for the JSON of an answer, checked, and its headers.
+   *
+   * @throws {PlatformError} SOURCE_INVALID, SOURCE_REFUSED, SOURCE_UNREACHABLE
+   */
   async answer<T>(path: string, shape: Shape<T>, signal?: AbortSignal) {
     const response = await this.get(path, {}, signal);
     if (response.status !== 200) return this.refuse(response, path);
@@ -129,14 +133,14 @@ export class SourceConnection {
   }
 }
 
-/** Seconds, or a date, as RFC 9110 has it; undefined when it is neither. */
+/** Reads seconds, or a date, as RFC 9110 has it; undefined when it is neither. */
 export function readRetryAfter(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const seconds = /^\d{1,9}$/.test(text) ? Number(text) : (Date.parse(text) - Date.now()) / 1000;
   return Number.isFinite(seconds) ? Math.min(MAX_RETRY_AFTER_S, Math.max(0, Math.ceil(seconds))) : undefined;
 }
 
-/** Some servers also compress answers that are not snapshots. */
+/** Returns the body without its compression: some servers also compress answers that are not snapshots. */
 function plainBody({ headers, body }: OpenResponse): AsyncIterable<Uint8Array> {
   return headers['content-encoding'] === 'gzip' ? pipeline(body, createGunzip(), () => undefined) : body;
 }
@@ -144,7 +148,7 @@ function plainBody({ headers, body }: OpenResponse): AsyncIterable<Uint8Array> {
 const tooLong = (mostBytes: number) =>
   new PlatformError('SOURCE_INVALID', { reason: `an answer is longer than ${mostBytes} bytes` });
 
-/** A request's network error as a PlatformError; other errors pass. */
+/** Returns a request's network error as a PlatformError, and other errors as they are. */
 export function sourceError(caught: unknown, source: string, path: string): PlatformError {
   if (caught instanceof PlatformError) return caught;
   const { message, code } = caught as { message?: string; code?: string };

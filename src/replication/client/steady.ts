@@ -5,8 +5,8 @@ const STALL_MS = 30_000;
 const STALL_BYTES = 16 * 1024;
 
 /**
- * The pieces of a body, as long as they come at a rate with which it ends some day. A source that sends a byte now and then is not silent,
- * and would be waited for without an end.
+ * Yields the pieces of a body as long as they come at a rate at which it ends some day. A source that sends a byte now
+ * and then is not silent, and would be waited for without an end.
  *
  * @throws {PlatformError} SOURCE_UNREACHABLE
  */

@@ -179,13 +179,13 @@ export class Subscription<M extends Heard = ServerMessage> {
     return subscription;
   }
 
-  /** Waits, or until the connection is gone. @throws {PlatformError} SOURCE_UNREACHABLE */
+  /** Waits for a time, or until the connection is gone. @throws {PlatformError} SOURCE_UNREACHABLE */
   async pause(waitMs: number, signal: AbortSignal): Promise<void> {
     await sleep(waitMs, undefined, { signal });
     if (this.#fault) throw this.#fault;
   }
 
-  /** The next message, or null after `waitMs` without one. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_INVALID */
+  /** Returns the next message, or null after `waitMs` without one. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_INVALID */
   async next(waitMs: number, signal: AbortSignal): Promise<M | null> {
     if (this.waiting === 0 && !this.#fault) await this.#arrival(waitMs, signal);
     const parsed = this.#parsed.shift();

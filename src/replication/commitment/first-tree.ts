@@ -61,13 +61,13 @@ export async function makeFirstTree(connection: Connection, options: FirstTreeOp
   return tree;
 }
 
-/** Blocks go first: after each piece of work the tree rests so many times as long as that took. @returns when the next piece begins */
+/** Rests after a piece of work, for so many times as long as it took: blocks go first. @returns when the next piece begins */
 async function rest(began: number, signal: AbortSignal, times = 1): Promise<number> {
   await sleep(Math.min(LONGEST_REST_MS, times * (performance.now() - began)), undefined, { signal });
   return performance.now();
 }
 
-/** Left to the garbage collector, tens of megabytes of such copies would wait for it. */
+/** Frees memory at once: left to the garbage collector, tens of megabytes of such copies would wait for it. */
 function free({ buffer }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }

@@ -97,7 +97,7 @@ export class ReplicaCommitment implements GroupExaminer {
     }
   }
 
-  /** A block is settled: its root is compared where it differed before. @throws {PlatformError} STATE_ROOT_MISMATCH */
+  /** Takes note that a block is settled: compares its root where it differed before. @throws {PlatformError} STATE_ROOT_MISMATCH */
   settled(height: number): void {
     const deferred = this.#deferred;
     this.#deferred = null;
@@ -110,17 +110,17 @@ export class ReplicaCommitment implements GroupExaminer {
     return this.#tracker.settle(committed);
   }
 
-  /** After a rollback to this height. */
+  /** Rolls the tree back to a height, after the database. */
   rollBack(height: number): Promise<void> {
     return this.#tracker.rollBack(height);
   }
 
-  /** The database was opened again, at this height. */
+  /** Aligns the tree with the database, which was opened again at this height. */
   align(height: number | null): void {
     this.#tracker.align(height);
   }
 
-  /** Rows of these tables were replaced outside of any group. */
+  /** Takes note that rows of these tables were replaced outside of any group. */
   repaired(tables: readonly string[]): void {
     if (tables.some(movesLeaves)) this.#tracker.discard('balances or their names were repaired');
   }

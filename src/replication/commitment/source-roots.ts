@@ -61,7 +61,7 @@ export class SourceRoots {
   }
 
   /**
-   * The last block of a group with the roots after it; those that its own tables carry stay.
+   * Returns the last block of a group with the roots after it; those that its own tables carry stay.
    *
    * @param connection in the snapshot of the group's read
    */

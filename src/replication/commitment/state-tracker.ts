@@ -133,7 +133,7 @@ export class StateTracker {
     if (position === 'below' && this.#options.isCutGroupLost) this.discard('a rollback into the middle of a group');
   }
 
-  /** A database that is not where the tree's groups ended went on without it. */
+  /** Discards the tree if the database is not where the tree's groups ended: it went on without the tree. */
   align(height: number | null): void {
     if (this.#build && height !== this.#build.followed.height) this.discard('the database moved on its own');
   }

@@ -52,7 +52,7 @@ const ATTRIBUTES: Readonly<Record<string, (tokens: CreateTableTokens, column: Dr
   }
 };
 
-/** One column, from its name to the comma or parenthesis behind it. @throws {PlatformError} SCHEMA_REFUSED */
+/** Parses one column, from its name to the comma or parenthesis behind it. @throws {PlatformError} SCHEMA_REFUSED */
 export function parseColumn(tokens: CreateTableTokens): ParsedColumn {
   const name = tokens.name();
   const isJson = tokens.take('json');
@@ -78,7 +78,7 @@ export function parseColumn(tokens: CreateTableTokens): ParsedColumn {
   return column;
 }
 
-/** As information_schema writes it. */
+/** Parses a type and returns it as information_schema writes it. */
 function parseType(tokens: CreateTableTokens): string {
   let type = tokens.word();
   if (tokens.take('(')) {
@@ -119,7 +119,7 @@ function setStored(tokens: CreateTableTokens, column: Draft, word: string): void
   column.generated = { ...column.generated, stored: word !== 'virtual' };
 }
 
-/** The one check that means something to a writer: the column's own `json_valid`. */
+/** Returns whether a check is the column's own `json_valid`, the only one that means something to a writer. */
 function isJsonCheck(expression: string, column: string): boolean {
   return expression.replaceAll(/\s/g, '').toLowerCase() === `json_valid(\`${column.toLowerCase()}\`)`;
 }

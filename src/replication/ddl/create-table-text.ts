@@ -2,7 +2,7 @@ import { type Connection, quoteName, rows } from '../../db/connection.ts';
 import { UNSEEN } from '../tables/classify.ts';
 import type { SourceLayout } from '../tables/source-layout.ts';
 
-/** SHOW CREATE TABLE texts of the replicated tables, in the order in which they travel, without `AUTO_INCREMENT=n`. */
+/** Reads SHOW CREATE TABLE texts of the replicated tables, in the order in which they travel, without `AUTO_INCREMENT=n`. */
 export async function readCreateTableTexts(
   connection: Connection,
   layout: SourceLayout
@@ -16,7 +16,7 @@ export async function readCreateTableTexts(
   return texts;
 }
 
-/** Only the options behind the closing parenthesis are touched: a comment or a default may hold the same words. */
+/** Removes the counter, from the options behind the closing parenthesis alone: a comment or a default may hold the same words. */
 function withoutCounter(text: string): string {
   const end = text.lastIndexOf('\n)');
   return text.slice(0, end) + text.slice(end).replace(/ AUTO_INCREMENT=\d+/, '');

@@ -74,12 +74,12 @@ export class CreateTableTokens {
     return text;
   }
 
-  /** In lower case. */
+  /** Takes a word and returns it in lower case. */
   word(): string {
     return this.#of('word', 'a word').text;
   }
 
-  /** With its quotes. */
+  /** Takes a quoted text and returns it with its quotes. */
   quotedText(): string {
     return this.#of('text', 'a quoted text').text;
   }
@@ -106,7 +106,7 @@ export class CreateTableTokens {
     return inside;
   }
 
-  /** The token that is looked at, for a message. */
+  /** Returns the next token, for a message. */
   shown(): string {
     return this.#ahead.kind === 'end' ? 'its end' : JSON.stringify(this.#text.slice(this.#from, this.#from + 40));
   }

@@ -45,7 +45,7 @@ export async function dropOldTables(connection: Connection, keptMs: number): Pro
   return names;
 }
 
-/** A table may come back and go again at the same height. */
+/** Finds a name that is free: a table may come back and go again at the same height. */
 async function freeName(connection: Connection, table: string, height: number): Promise<string> {
   const found = await rows<{ name: string }>(
     connection,

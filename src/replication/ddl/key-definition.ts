@@ -2,7 +2,7 @@ import type { TypedForeignKey, TypedKey } from '../../wire/data/schema.ts';
 import type { CreateTableTokens } from './create-table-tokens.ts';
 
 /**
- * One key, from the word KEY on.
+ * Parses one key, from the word KEY on.
  *
  * @param given its name where the text has none
  * @param kind BTREE unless the text names another one
@@ -29,7 +29,12 @@ export function parseKey(
   }
 }
 
-/** A named constraint, from behind its name on. @returns null for a check, which the source keeps @throws {PlatformError} SCHEMA_REFUSED */
+/**
+ * Parses a named constraint, from behind its name on.
+ *
+ * @returns null for a check, which the source keeps
+ * @throws {PlatformError} SCHEMA_REFUSED
+ */
 export function parseConstraint(tokens: CreateTableTokens, name: string): TypedForeignKey | null {
   if (tokens.take('check')) {
     tokens.parenthesized();

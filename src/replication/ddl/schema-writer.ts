@@ -58,7 +58,7 @@ function withReferencesTo(kept: ReadonlySet<string>, table: TypedTable): TypedTa
 }
 
 /**
- * The tables of a source that gives definitions only; tables that never travel are not checked.
+ * Parses the tables of a source that gives definitions only; tables that never travel are not checked.
  *
  * @param refused gets those that cannot be read, with the reason
  */
@@ -154,7 +154,10 @@ export async function makeChanges(
   return aside;
 }
 
-/** A server that keeps names in lower case would not find the tables by the names that their rows come under. */
+/**
+ * Refuses names with capitals on a server that keeps names in lower case: it would not find the tables by the names
+ * that their rows come under.
+ */
 async function checkCase(connection: Connection, tables: SchemaPlan['tables']): Promise<void> {
   const [setting] = await rows<{ folds: number }>(connection, 'SELECT @@lower_case_table_names AS folds');
   const folded = tables.find(({ table: { name } }) => name !== name.toLowerCase())?.table.name;
@@ -163,7 +166,7 @@ async function checkCase(connection: Connection, tables: SchemaPlan['tables']): 
   throw new PlatformError('SCHEMA_REFUSED', { reason, table: folded });
 }
 
-/** A refusal by MariaDB is a fault of the schema or of the present rows; a lost connection is not. */
+/** Runs statements of a definition. A refusal by MariaDB is a fault of the schema or of the present rows; a lost connection is not. */
 async function runDdl(
   connection: Connection,
   table: string,

@@ -32,13 +32,16 @@ const CLASSIC_COLLATIONS: ReadonlyMap<string, string> = new Map([
   ['hp8', 'hp8_english_ci']
 ]);
 
-/** Character set and collation by their names of today; a set that is named alone has its classic collation. */
+/** Returns character set and collation by their names of today; a set that is named alone has its classic collation. */
 export function textDefaults(charset: string, collation: string | null): TextDefaults {
   const set = plainCharset(charset);
   return { charset: set, collation: collation === null ? classicCollation(set) : plainCollation(collation) };
 }
 
-/** Text that says nothing has the table's character set; one that names only its set has that set's classic collation. */
+/**
+ * Adds character set and collation to a text column. Without either it has those of the table; with a set alone, that
+ * set's classic collation.
+ */
 export function withText(column: ParsedColumn, table: TextDefaults): TypedColumn {
   if (!TEXT_TYPE.test(column.type)) return { ...column, charset: null, collation: null };
   const named = column.collation === null ? null : plainCollation(column.collation);
@@ -47,7 +50,7 @@ export function withText(column: ParsedColumn, table: TextDefaults): TypedColumn
   return { ...column, charset, collation: named ?? classicCollation(charset) };
 }
 
-/** `utf8` is what older servers call utf8mb3. */
+/** Returns a character set by its name of today: older servers say `utf8` for utf8mb3. */
 function plainCharset(name: string): string {
   return name === 'utf8' ? 'utf8mb3' : name;
 }

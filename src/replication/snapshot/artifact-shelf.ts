@@ -41,7 +41,7 @@ export class ArtifactShelf {
     return [...this.#growing, ...this.#leaving].reduce((sum, { sizeBytes }) => sum + sizeBytes, this.#finishedBytes);
   }
 
-  /** Artifacts that may be shared or resumed. */
+  /** Returns the artifacts that may be shared or resumed. */
   list(): Artifact[] {
     return [...this.#growing, ...this.#finished.values()];
   }
@@ -54,7 +54,7 @@ export class ArtifactShelf {
     this.#growing.add(artifact);
   }
 
-  /** Its build has failed: its file is not kept. */
+  /** Forgets an artifact whose build has failed: its file is not kept. */
   fail(artifact: Artifact): void {
     this.#growing.delete(artifact);
   }
@@ -65,12 +65,12 @@ export class ArtifactShelf {
     this.#finished.set(artifact.buildId, artifact);
   }
 
-  /** It is used now: others go before it. */
+  /** Marks an artifact as used now, so that others go before it. */
   use({ buildId }: Artifact): void {
     this.#finished.get(buildId);
   }
 
-  /** It is shared no more. */
+  /** Shares an artifact no more. */
   drop({ buildId }: Artifact): void {
     this.#finished.delete(buildId);
   }
@@ -97,12 +97,12 @@ export class ArtifactShelf {
     return [...this.#finished.rvalues()].filter((artifact) => artifact !== undefined);
   }
 
-  /** The complete ones that are read. */
+  /** Returns the complete artifacts that are being read. */
   #read(): Artifact[] {
     return [...this.#leaving, ...this.#oldestFirst()].filter(({ inUse }) => inUse);
   }
 
-  /** The oldest artifact all of whose readers' addresses hold several, and more than this address. */
+  /** Finds the oldest artifact whose readers' addresses all hold several, and more than this address. */
   #ofGreedy(address: string): Artifact | undefined {
     const held = new Map<string, { artifacts: number; bytes: number }>();
     const read = this.#read();

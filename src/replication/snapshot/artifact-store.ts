@@ -100,20 +100,20 @@ export class ArtifactStore {
     this.#shelf = new ArtifactShelf({ maxBytes, always: maxBuilds, remove: (artifact) => this.#remove(artifact) });
   }
 
-  /** The artifact that this order would share, if it is there already. Nothing is built. */
+  /** Finds the artifact that this order would share, if it is there already. Nothing is built. */
   find(order: SnapshotOrder, coding: SnapshotCoding): Artifact | undefined {
     const key = keyOf(order, coding);
     const isFresh = ({ createdAt }: Artifact) => performance.now() - createdAt < this.#options.maxAgeMs;
     return this.#shelf.list().find((artifact) => artifact.key === key && (!artifact.complete || isFresh(artifact)));
   }
 
-  /** For a download that is resumed: the resource's artifact with this entity tag, even if there is a newer one. */
+  /** Finds the resource's artifact with this entity tag, even if there is a newer one, for a download that is resumed. */
   findTagged(resource: string, etag: string): Artifact | undefined {
     return this.#shelf.list().find((artifact) => artifact.resource === resource && artifact.etag === etag);
   }
 
   /**
-   * The artifact for this order, shared or newly begun; its headers are known when the promise is fulfilled.
+   * Returns the artifact for this order, shared or newly begun; its headers are known when the promise is fulfilled.
    *
    * @param reader the caller, which holds the artifact until it leaves; default: none
    * @throws {PlatformError} SNAPSHOT_BUSY, DISK_FULL, SNAPSHOT_FAILED
@@ -257,7 +257,7 @@ export class ArtifactStore {
   }
 }
 
-/** Database and query, whichever block they were answered at. */
+/** Returns a text for database and query, whichever block they are answered at. */
 export function resourceOf({ id, query }: Pick<SnapshotOrder, 'id' | 'query'>): string {
   return `${databaseKey(id)} ${JSON.stringify(query)}`;
 }

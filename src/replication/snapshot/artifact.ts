@@ -135,7 +135,8 @@ export class Artifact {
   }
 
   /**
-   * The bytes from `start` to `end` inclusive; to the end of the finished file when `end` is null, waiting for the build.
+   * Yields the bytes from `start` to `end` inclusive; to the end of the finished file when `end` is null, waiting for
+   * the build.
    *
    * The artifact stays until the generator has ended. A block's memory is used again when the next one is asked for.
    *
@@ -174,7 +175,7 @@ export class Artifact {
     this.#file = undefined;
   }
 
-  /** The store's watchdog fails a build that makes no progress, which bounds this wait. */
+  /** Waits for the next change. The store's watchdog fails a build that makes no progress, which bounds this wait. */
   async #nextChange(): Promise<void> {
     if (this.#error) throw this.#error;
     await this.#changed.promise;

@@ -94,12 +94,12 @@ export class BuildSlots {
     }
   }
 
-  /** The last reader of a slot's build left as soon as it had come. */
+  /** Notes that the last reader of a slot's build left as soon as it had come. */
   noteLeft({ address }: Slot): void {
     this.#left.set(address, (this.#left.get(address) ?? 0) + 1);
   }
 
-  /** A slot's build needs it no more. @param ended fulfilled when the build's thread has ended; default: there is none */
+  /** Frees a slot that its build needs no more. @param ended fulfilled when the build's thread has ended; default: there is none */
   release(slot: Slot, ended: Promise<unknown> = Promise.resolve()): void {
     if (!this.#running.delete(slot)) return;
     this.#ending++;
@@ -150,7 +150,7 @@ export class BuildSlots {
     return isBounded && !sharesOne && this.#limits(wish).every(({ isMet }) => isMet);
   }
 
-  /** The limits that hold for a build, with those that run under each. The first short build takes no place of others. */
+  /** Returns the limits that hold for a build, with those that run under each. The first short build takes no place of others. */
   #limits({ server, isShort }: Pick<SlotWish, 'server' | 'isShort'>) {
     const mayJoinOthers = !isShort || this.#waiting.every((waiting) => waiting.isShort);
     const limit = (slots: readonly Slot[], most: number) => {

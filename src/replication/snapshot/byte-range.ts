@@ -6,7 +6,7 @@ type RangeAnswer =
   | { readonly kind: 'unsatisfiable' };
 
 /**
- * A single byte range, against a complete file or one that grows.
+ * Answers a single byte range, of a complete file or of one that grows.
  *
  * Anything but a single range of bytes, or a suffix of a file whose end is not known, gets the whole file.
  *
@@ -25,18 +25,18 @@ export function answerRange(header: string | undefined, sizeBytes: number, compl
   return start < sizeBytes ? { kind: 'part', start, end } : { kind: 'unsatisfiable' };
 }
 
-/** The first byte that a Range header asks for, or null: how far a file that grows must reach for an answer. */
+/** Returns the first byte that a Range header asks for, or null: how far a file that grows must reach for an answer. */
 export function firstByte(header: string | undefined): number | null {
   const first = /^bytes=(\d{1,15})-\d{0,15}$/.exec(header ?? '')?.[1];
   return first === undefined ? null : Number(first);
 }
 
-/** True when If-Range lets a range be served: absent, or exactly this strong tag. Dates and weak tags do not. */
+/** Returns whether If-Range lets a range be served: absent, or exactly this strong tag. Dates and weak tags do not. */
 export function ifRangeHolds(header: string | undefined, etag: string): boolean {
   return header === undefined || header.trim() === etag;
 }
 
-/** If-None-Match by weak comparison. */
+/** Returns whether If-None-Match names the tag, by weak comparison. */
 export function noneMatchHits(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   return header.split(',').some((entry) => entry.trim() === '*' || entry.trim().replace(/^W\//, '') === etag);

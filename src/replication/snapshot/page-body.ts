@@ -5,7 +5,7 @@ import type { SnapshotCoding } from '../../wire/data/snapshot.ts';
 const gzipped = promisify(gzip);
 const zstd = promisify(zstdCompress);
 
-/** A body that is read at once, in the coding that its reader asked for; null: as it is. The memory is the body's alone. */
+/** Encodes a body that is read at once, in the coding that its reader asked for; null: as it is. The memory is the body's alone. */
 export async function encodeBody(json: string, coding: SnapshotCoding | null): Promise<Uint8Array<ArrayBuffer>> {
   const plain = new TextEncoder().encode(json);
   if (coding === null) return plain;

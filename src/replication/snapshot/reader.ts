@@ -41,13 +41,13 @@ export class Reader {
     return performance.now() - Math.max(this.#tookAt, couldTakeAt) > SLOW_AFTER_MS;
   }
 
-  /** It has taken a block; bytes in the system's buffers count as taken. */
+  /** Notes that the reader has taken a block; bytes in the system's buffers count as taken. */
   tookBlock(): void {
     this.#tookAt = performance.now();
     this.#tookFirstAt ??= this.#tookAt;
   }
 
-  /** Until it leaves, the artifact keeps its file and its build continues. */
+  /** Enters an artifact, which keeps its file and goes on with its build until the reader leaves. */
   enter(artifact: Read): void {
     if (!this.#cut || this.#isGone || this.#artifact === artifact) return;
     this.#artifact?.leave(this);

@@ -154,19 +154,19 @@ function putText(source: Buffer, start: number, end: number, target: Buffer, beg
   return at;
 }
 
-/** Digits without a leading zero (ZEROFILL has them) that no double rounds. */
+/** Returns whether digits need no quotes: no leading zero (ZEROFILL has them), and no double rounds them. */
 function isSafeAsItIs(source: Buffer, from: number, size: number): boolean {
   const first = source[from]!;
   return size <= SAFE_DIGITS && (first !== ZERO || size === 1) && first !== MINUS;
 }
 
-/** A JSON number up to 2^53, a decimal string beyond. */
+/** Returns a JSON number up to 2^53, a decimal string beyond. */
 function integerText(text: string): string {
   const value = Number(text);
   return Number.isSafeInteger(value) ? String(value) : `"${text}"`;
 }
 
-/** -0 keeps its sign as text: a JSON number would lose it. */
+/** Returns a JSON number; -0 as text, because a number would lose its sign. */
 function floatingText(text: string): string {
   const value = Number(text);
   return Object.is(value, -0) ? '"-0"' : JSON.stringify(value);

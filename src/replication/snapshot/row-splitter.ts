@@ -140,14 +140,14 @@ export class RowSplitter {
     this.#end += chunk.length;
   }
 
-  /** Everything before the batch or token under way can be overwritten. */
+  /** Lets everything before the batch or token under way be overwritten. */
   #forget(): void {
     if (this.#count > 0) this.#start = this.#batchStart;
     else if (this.#depth > 0) this.#start = this.#rowStart;
     else this.#start = this.#at;
   }
 
-  /** The hot loop: to the end of the row, or of the bytes at hand. @returns false when more bytes are needed */
+  /** Scans to the end of the row, or of the bytes at hand. This is the hot loop. @returns false when more bytes are needed */
   #scanRow(found: RawRows[]): boolean {
     const buffer = this.#buffer;
     const end = this.#end;
@@ -203,7 +203,7 @@ export class RowSplitter {
     return batch;
   }
 
-  /** One token outside rows. @returns false when more bytes are needed */
+  /** Reads one token outside rows. @returns false when more bytes are needed */
   #step(found: RawRows[]): boolean {
     const byte = this.#buffer[this.#at]!;
     if (isSpace(byte)) {
@@ -263,7 +263,7 @@ export class RowSplitter {
     return true;
   }
 
-  /** A name and its colon, taken together. */
+  /** Reads a name and its colon together. */
   #readKey(next: 'value' | 'rows'): boolean {
     const from = this.#at;
     if (this.#buffer[from] !== QUOTE) this.#refuse('a name was expected');
@@ -302,7 +302,7 @@ export class RowSplitter {
     return true;
   }
 
-  /** The value of a key that means nothing here: text, a number, true, false or null. */
+  /** Skips the value of a key that means nothing here: text, a number, true, false or null. */
   #passOver(from: number): boolean {
     const ahead = this.#buffer.toString('latin1', from, Math.min(this.#end, from + MAX_TOKEN_BYTES));
     const value = SCALAR.exec(ahead)?.[0];

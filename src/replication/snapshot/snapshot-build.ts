@@ -156,7 +156,10 @@ async function runTask(
   }
 }
 
-/** A source that cannot register the readers still serves the snapshot: a comparison of digests finds what a reader misses. */
+/**
+ * Waits until the source has registered the readers. If it cannot, the snapshot is still served: a comparison of
+ * digests finds what a reader misses.
+ */
 async function told(word: Promise<unknown>, log: Logger): Promise<void> {
   await word.catch((caught: unknown) =>
     log.warn({ err: caught }, "the source actor did not register the snapshot's readers")

@@ -11,7 +11,7 @@ const HASH_HEADERS: Readonly<Record<string, string>> = {
   block_hash: SNAPSHOT_HEADERS.blockHash
 };
 
-/** The facts in a snapshot's response headers, all read in the snapshot's own transaction. */
+/** Returns the facts in a snapshot's response headers, all read in the snapshot's own transaction. */
 export function snapshotHeaders(
   { id, query, learned }: Pick<SnapshotOrder, 'id' | 'query' | 'learned'>,
   plan: SnapshotPlan

@@ -49,7 +49,7 @@ export async function* readSnapshot(
   return splitter.end();
 }
 
-/** The counts must agree: what looks like rows to the splitter must be rows to JSON.parse. */
+/** Parses rows and compares their number: what looks like rows to the splitter must be rows to JSON.parse. */
 function parseRows(json: Buffer, count: number, table: string): WireRow[] {
   let rows: unknown;
   try {

@@ -52,7 +52,7 @@ export async function writeSnapshot(content: SnapshotContent, compressor: Compre
   await compressor.finish();
 }
 
-/** Tables without rows are left out. */
+/** Writes tables; those without rows are left out. */
 async function writeTables(tables: readonly TableSource[], chunk: ChunkWriter, compressor: Compressor): Promise<void> {
   chunk.text('{');
   let written = 0;

@@ -99,7 +99,7 @@ function isByHeight({ columns }: TypedKey): boolean {
   return columns[0]?.name === 'block_index';
 }
 
-/** The heads of the heights from `from` to `to` that exist, ascending, whether their hashes are complete or not. */
+/** Reads the heads of the heights from `from` to `to` that exist, ascending, whether their hashes are complete or not. */
 export async function readBlockHeads(
   connection: Statements,
   layout: HeadLayout,
@@ -121,7 +121,7 @@ interface HeadPage {
   readonly heads: readonly BlockHead[];
 }
 
-/** `readBlockHeads` for any number of heights, page by page. */
+/** Yields what `readBlockHeads` reads, page by page, for any number of heights. */
 export async function* readHeadPages(
   connection: Statements,
   layout: HeadLayout,
@@ -134,7 +134,7 @@ export async function* readHeadPages(
   }
 }
 
-/** The highest visible block: one whose hashes are complete. Null when there is none. */
+/** Reads the highest visible block: one whose hashes are complete. Null when there is none. */
 export async function readTip(connection: Statements, layout: HeadLayout): Promise<BlockHead | null> {
   const descending = layout.tieBreak === '' ? '' : `${layout.tieBreak} DESC`;
   const found = await rows(
@@ -145,14 +145,15 @@ export async function readTip(connection: Statements, layout: HeadLayout): Promi
   return visibleHeads(heads).at(-1) ?? null;
 }
 
-/** The lowest height there is; null when the table is empty. */
+/** Reads the lowest height; null when the table is empty. */
 export async function readFirstHeight(connection: Connection): Promise<number | null> {
   const [first] = await rows<{ height: number | null }>(connection, 'SELECT MIN(block_index) AS height FROM blocks');
   return first?.height == null ? null : Number(first.height);
 }
 
 /**
- * The heads that are complete: a hash that none of them has is not kept by this chain, every other one must be there.
+ * Returns the heads that are complete: every hash that any of them has must be there. A hash that none has is not kept
+ * by this chain.
  *
  * @param heads some twenty neighbours, so that a hash which is only late is not taken for one that is never given
  */

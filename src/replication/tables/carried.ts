@@ -10,7 +10,8 @@ export const NEEDED_TABLES: ReadonlySet<string> = new Set(['blocks', 'transactio
 const MAX_REASON = 500;
 
 /**
- * The tables that no replica can make, with the reason: they are left out by name on both sides, and all others travel.
+ * Finds the tables that no replica can make, with the reason: they are left out by name on both sides, and all others
+ * travel.
  *
  * @param localTables those that do not travel in any case
  */

@@ -69,7 +69,7 @@ export function classifyTables(
   });
 }
 
-/** The class that a table's name alone decides; null where its columns do. */
+/** Returns the class that a table's name alone decides; null where its columns do. */
 export function classByName(name: string, dbType: DbType, localTables: readonly string[]): TableClass | null {
   const hint = HINTS.find((row) => row.table === name && (row.dbType === undefined || row.dbType === dbType));
   if (hint?.class !== undefined) return hint.class as TableClass;
@@ -105,7 +105,7 @@ function findScope(table: TypedTable, byName: ReadonlyMap<string, TypedTable>): 
   return required.find(isIndexed) ?? required[0] ?? nullable ?? null;
 }
 
-/** A scope by one column; none where the table that would say the block cannot. */
+/** Returns the scope by one column; none where the table that would say the block cannot. */
 function scopeBy(
   column: ScopeColumn,
   { name: own }: TypedTable,
@@ -118,12 +118,12 @@ function scopeBy(
   return hasBlock && parent !== own ? [{ column, parent }] : [];
 }
 
-/** Heights and counters are integers; a column of another type that has the name of one ties nothing to a block. */
+/** Returns whether a column is an integer, as heights and counters are; one of another type ties nothing to a block, whatever its name. */
 function hasNumber({ columns }: TypedTable, column: string): boolean {
   return columns.some(({ name, type }) => name === column && /int/i.test(type));
 }
 
-/** Scope columns and columns that other tables refer to carry meaning, so they are no surrogates. */
+/** Finds the surrogate. Scope columns and columns that other tables refer to carry meaning, so they are none. */
 function findSurrogate(table: TypedTable, referenced: ReadonlySet<string>): string | null {
   const column = table.columns.find(({ autoIncrement }) => autoIncrement)?.name;
   if (column === undefined || (SCOPE_COLUMNS as readonly string[]).includes(column)) return null;
@@ -152,7 +152,7 @@ function findIdentity(table: TypedTable, surrogate: string | null, nullable: boo
   return keys[0]?.columns.map(({ name }) => name) ?? null;
 }
 
-/** The columns that digests and comparisons cover: all but generated ones and the surrogate. */
+/** Returns the columns that digests and comparisons cover: all but generated ones and the surrogate. */
 export function comparedColumns(plan: TablePlan): readonly TypedColumn[] {
   return plan.storedColumns.filter(({ name }) => name !== plan.surrogate);
 }

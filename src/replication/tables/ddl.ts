@@ -146,7 +146,7 @@ function keyFacts({ name, unique, kind, columns }: TypedKey): string {
   return JSON.stringify([name, unique, isFullText, isFullText ? columns.map((column) => column.name) : columns]);
 }
 
-/** To InnoDB no action is a restriction, and it tells one as the other. */
+/** Returns the facts of a reference that decide something: to InnoDB no action is a restriction, and it tells one as the other. */
 function referenceFacts({
   name,
   columns,
@@ -255,7 +255,7 @@ function printType(table: TypedTable, column: TypedColumn): string {
   return `${kind.toLowerCase()}(${texts.join(',')})`;
 }
 
-/** Keys that rows must meet while they arrive: unique ones, and the one that AUTO_INCREMENT needs. */
+/** Returns whether rows must meet a key while they arrive: a unique one, or the one that AUTO_INCREMENT needs. */
 function belongsInCreate(table: TypedTable, key: TypedKey): boolean {
   const automatic = table.columns.find(({ autoIncrement }) => autoIncrement)?.name;
   return key.unique || key.columns[0]?.name === automatic;
@@ -303,13 +303,13 @@ function checkSame(table: TypedTable, own: TypedColumn, theirs: TypedColumn): vo
   }
 }
 
-/** Some servers print how wide a number is shown, others do not; it means something where zeros fill it. */
+/** Returns a type without the width at which a number is shown, which only some servers print; it stays where zeros fill it. */
 function plainType({ type }: Pick<TypedColumn, 'type'>): string {
   const lower = type.toLowerCase();
   return lower.endsWith('zerofill') ? lower : lower.replace(/^((?:tiny|small|medium|big)?int|year)\(\d+\)/, '$1');
 }
 
-/** Everything of a column that decides what rows it holds. */
+/** Returns everything of a column that decides what rows it holds. */
 function factsOf(column: TypedColumn | undefined): string {
   if (!column) return '';
   const { nullable, collation, autoIncrement, generated, invisible = false } = column;

@@ -44,7 +44,7 @@ export interface DigestPlan extends TablePlan {
   readonly withIds: boolean;
 }
 
-/** The tables that two sides compare, and how: the transparency log counts as scoped by block. */
+/** Returns the tables that two sides compare, and how: the transparency log counts as scoped by block. */
 export function digestPlans(layout: SourceLayout, height: number): DigestPlan[] {
   return layout.plans
     .map((plan) => (plan.name === 'sync_meta' && layout.dbType === 'indexer' ? logPlan(plan) : plan))
@@ -67,7 +67,7 @@ interface Reading {
 }
 
 /**
- * Rows and digests of all tables at a height, each range by range. Run it in a consistent snapshot.
+ * Reads rows and digests of all tables at a height, each range by range. Run it in a consistent snapshot.
  *
  * @param key 32 hex digits that nobody knew when the rows were written
  * @param covers false for tables that are left out
@@ -95,14 +95,14 @@ export async function readDigests(
 }
 
 /**
- * A source's log follows its blocks by a poll, and after a reorg it may still tell of the other branch; until then, and where
- * it is not kept, it cannot be compared.
+ * Returns whether a source's log reaches the tip. It follows the blocks by a poll, and after a reorg it may still tell
+ * of the other branch; until then, and where it is not kept, it cannot be compared.
  */
 async function reachesTip(connection: Connection, { heads }: SourceLayout, height: number): Promise<boolean> {
   return heads !== null && (await readUnrecorded(connection, heads, height, height)).length === 0;
 }
 
-/** Rows and digest of ranges together. */
+/** Returns rows and digest of ranges together. */
 export function sumOf(ranges: readonly RangeDigest[]): { readonly rows: number; readonly digest: string } {
   let [count, sum] = [0, 0n];
   for (const { rows: ofRange, digest } of ranges) {
@@ -112,7 +112,7 @@ export function sumOf(ranges: readonly RangeDigest[]): { readonly rows: number; 
   return { rows: count, digest: String(sum) };
 }
 
-/** All positions that rows of a table can have; the log is only ever of blocks that are there. */
+/** Returns all positions that rows of a table can have; the log has only blocks that exist. */
 export function wholeTable({ name, class: tableClass, tip }: DigestPlan): DigestRange {
   if (tableClass !== 'scoped') return { from: 0, to: LAST_HASH, block: null };
   return { from: NO_BLOCK, to: name === 'sync_meta' ? tip : tip + 1, block: null };
@@ -274,7 +274,7 @@ function place(
   return { from: source.from, position: clipped, where: inBlocks(first, last), isByHash: false };
 }
 
-/** Positions by hash between two numbers, compared by their eight hex digits. */
+/** Returns the condition for positions by hash between two numbers, compared by their eight hex digits. */
 function hashCondition(hex: string, first: number, last: number): string {
   if (first <= 0 && last >= LAST_HASH) return 'TRUE';
   if (first > LAST_HASH || last < 0) return 'FALSE';
@@ -282,7 +282,7 @@ function hashCondition(hex: string, first: number, last: number): string {
   return `${hex} BETWEEN '${digits(Math.max(first, 0))}' AND '${digits(Math.min(last, LAST_HASH))}'`;
 }
 
-/** A number below 0 is no block, and those above the tip are one position. */
+/** Returns the condition for blocks between two numbers. One below 0 is no block, and those above the tip are one position. */
 function blockCondition(block: string, tip: number, first: number, last: number): string {
   const parts = [
     ...(first === NO_BLOCK ? [] : [`${block} >= ${first}`]),
@@ -291,7 +291,7 @@ function blockCondition(block: string, tip: number, first: number, last: number)
   return parts.length === 0 ? 'TRUE' : parts.join(' AND ');
 }
 
-/** The same on both sides whatever the rest of the row says. */
+/** Returns SQL for the position of a row: the same on both sides whatever the rest of the row says. */
 function hashPosition(plan: DigestPlan, key: string): string {
   return positionSql(keyLiteral(key), identityOf(plan), 'r');
 }
@@ -314,7 +314,7 @@ function identityOf(plan: DigestPlan): readonly TypedColumn[] {
   return byName(names ? plan.storedColumns.filter(({ name }) => names.includes(name)) : countedColumns(plan));
 }
 
-/** Two servers may have them in another order. */
+/** Sorts columns by name: two servers may have them in another order. */
 function byName(columns: readonly TypedColumn[]): readonly TypedColumn[] {
   return [...columns].sort((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -23,7 +23,7 @@ export async function readEpochSizes(connection: Connection): Promise<readonly n
   return found.map(({ size }) => Number(size));
 }
 
-/** Committed epochs that hold blocks which epochs of this size do not. */
+/** Reads the committed epochs that hold blocks which epochs of this size do not. */
 export async function readMisfits(connection: Connection, epochSize: number): Promise<readonly number[]> {
   const found = await rows<{ epoch: number }>(
     connection,
@@ -33,7 +33,7 @@ export async function readMisfits(connection: Connection, epochSize: number): Pr
   return found.map(({ epoch }) => Number(epoch));
 }
 
-/** One epoch's recorded blocks in ascending height. */
+/** Reads one epoch's recorded blocks in ascending height. */
 export async function readEpochBlocks(
   connection: Statements,
   epoch: number,
@@ -105,7 +105,7 @@ export async function dropEpochs(connection: Statements, epochs: readonly number
   return gone.map(({ epoch, merkle_root }) => ({ epoch: Number(epoch), old_root: merkle_root, new_root: null }));
 }
 
-/** Full epochs whose committed row is missing or was made from another number of blocks. */
+/** Reads the full epochs whose committed row is missing or was made from another number of blocks. */
 export async function readOpenEpochs(connection: Connection, epochSize: number, tip: number): Promise<number[]> {
   const found = await rows<{ epoch: number }>(
     connection,

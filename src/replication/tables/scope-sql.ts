@@ -10,7 +10,7 @@ interface ScopeSql {
 }
 
 /**
- * Rows of tables without a `block_index` are joined to the table that has it.
+ * Returns SQL for the rows of a table; one without a `block_index` is joined to the table that has it.
  *
  * @param orphans keeps rows without a block, and rows whose parent is not there; their block is -1
  */
@@ -27,7 +27,7 @@ export function scopeSql({ name, scope }: TablePlan, tables: readonly TypedTable
   return { from: `${owner} p JOIN ${table} ON ${match}`, block: 'p.block_index' };
 }
 
-/** ORDER BY list of a table's own order: its AUTO_INCREMENT column, else its primary key, else nothing. */
+/** Returns the ORDER BY list of a table's own order: its AUTO_INCREMENT column, else its primary key, else nothing. */
 export function rowOrder({ name, columns }: TablePlan, tables: readonly TypedTable[], alias = 'r'): string {
   const counter = columns.find(({ autoIncrement }) => autoIncrement)?.name;
   const primary = tables

@@ -34,7 +34,10 @@ export async function readLayout(
   return { dbType, tables, fingerprint, notReplicated, plans, heads: headLayout(tables, dbType) };
 }
 
-/** SHA-256: a replica whose tables follow another one has other tables, or counts others among those that travel. */
+/**
+ * Returns SHA-256 of what decides which tables travel and how: a replica with another one has other tables, or counts
+ * others among those that travel.
+ */
 function fingerprintOf(
   tables: readonly TypedTable[],
   plans: readonly TablePlan[],
@@ -50,7 +53,7 @@ function fingerprintOf(
     .digest('hex');
 }
 
-/** Changes when a table's rows can no longer be compared with what was remembered of them. */
+/** Returns a text that changes when a table's rows can no longer be compared with what was remembered of them. */
 export function planSignature({ class: tableClass, columns, identity, scope }: TablePlan): string {
   return JSON.stringify([tableClass, identity, scope, columns.map(({ name, type, charset }) => [name, type, charset])]);
 }

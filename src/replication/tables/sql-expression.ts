@@ -28,7 +28,7 @@ const UNESCAPED: Readonly<Record<string, string>> = {
   _: '\\_'
 };
 
-/** The text that a quoted SQL literal's inside stands for. */
+/** Returns the text that a quoted SQL literal's inside stands for. */
 export function unescapeText(inside: string): string {
   return inside.replace(/''|\\(.)/gsu, (found, escaped: string | undefined) =>
     found === "''" ? "'" : (UNESCAPED[escaped!] ?? escaped!)
@@ -76,7 +76,7 @@ export function reprintExpression(expression: string, columns: ReadonlySet<strin
   return whole.length <= MAX_EXPRESSION ? whole : null;
 }
 
-/** MariaDB takes `name (` for no function call, so an opening parenthesis follows its function at once. */
+/** Joins tokens. An opening parenthesis follows its function at once: MariaDB takes `name (` for no function call. */
 function joinTokens(tokens: readonly string[]): string {
   return tokens
     .map((token, at) => (at === 0 || tokens[at - 1] === '(' || /^[(),]$/.test(token) ? token : ` ${token}`))
@@ -85,13 +85,13 @@ function joinTokens(tokens: readonly string[]): string {
 
 const MOMENT = /^(current_timestamp|now)\(([0-6]?)\)$/i;
 
-/** `current_timestamp(n)`, or null. */
+/** Prints `current_timestamp(n)` anew; null for another text. */
 export function reprintMoment(text: string): string | null {
   const [, , digits = ''] = MOMENT.exec(text === 'current_timestamp' ? 'current_timestamp()' : text) ?? [];
   return MOMENT.test(text) || text === 'current_timestamp' ? `current_timestamp(${digits})` : null;
 }
 
-/** A column's default anew: NULL, a number, a quoted text, `b'…'`, `x'…'`, `current_timestamp(n)`; else null. */
+/** Prints a column's default anew: NULL, a number, a quoted text, `b'…'`, `x'…'`, `current_timestamp(n)`; else null. */
 export function reprintDefault(text: string): string | null {
   if (/^null$/i.test(text)) return 'NULL';
   if (/^-?\d{1,65}(\.\d{1,38})?(e[+-]?\d{1,3})?$/i.test(text)) return text;

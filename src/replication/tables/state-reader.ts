@@ -61,12 +61,12 @@ export function findStateTables(plans: readonly TablePlan[], tables: readonly Ty
   return { hasBalances, block: { sql: parts.join(' UNION ALL '), parts: parts.length } };
 }
 
-/** Columns of several character sets, as one. */
+/** Returns SQL that makes columns of several character sets one. */
 function text(expression: string): string {
   return `CONVERT(${expression} USING utf8mb4) COLLATE utf8mb4_bin`;
 }
 
-/** The leaves that some balances have now; a balance that is gone has none. @throws {PlatformError} STATE_UNENCODABLE */
+/** Reads the leaves that some balances have now; a balance that is gone has none. @throws {PlatformError} STATE_UNENCODABLE */
 export async function readLeaves(
   connection: Statements,
   hashes: CommitmentHashes,
@@ -92,7 +92,7 @@ export async function readLeaves(
   return leaves;
 }
 
-/** Every balance's leaf, page by page. Call it in a consistent snapshot. @throws {PlatformError} STATE_UNENCODABLE */
+/** Yields every balance's leaf, page by page. Call it in a consistent snapshot. @throws {PlatformError} STATE_UNENCODABLE */
 export async function* readLeafPages(
   connection: Connection,
   hashes: CommitmentHashes,
@@ -115,7 +115,7 @@ export async function* readLeafPages(
   }
 }
 
-/** The root over one block's rows; null when it has rows of contracts. @throws {PlatformError} STATE_UNENCODABLE */
+/** Reads the root over one block's rows; null when it has rows of contracts. @throws {PlatformError} STATE_UNENCODABLE */
 export async function readBlockRoot(
   connection: Statements,
   hashes: CommitmentHashes,

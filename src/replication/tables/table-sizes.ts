@@ -9,7 +9,7 @@ export interface TableSizes {
   readonly rows: number;
 }
 
-/** The sizes of some databases of one server, by name, from one query; a database without tables is left out. */
+/** Reads the sizes of some databases of one server, by name, in one query; a database without tables is left out. */
 export async function readTableSizes(
   connection: Connection,
   names: readonly string[]

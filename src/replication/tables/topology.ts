@@ -75,7 +75,10 @@ export async function readTopology(connection: Connection): Promise<Topology> {
   return { tables: [...tables.values()].map(withoutPeriods) };
 }
 
-/** Tables with rows of their own, system-versioned ones included; a sequence has none, a view shows those of others. */
+/**
+ * Reads the engines of tables with rows of their own, system-versioned ones included. A sequence has no rows, a view
+ * shows those of others.
+ */
 async function readEngines(connection: Connection): Promise<ReadonlyMap<string, string>> {
   const found = await rows<{ TABLE_NAME: string; ENGINE: string | null }>(
     connection,
@@ -86,19 +89,19 @@ async function readEngines(connection: Connection): Promise<ReadonlyMap<string, 
   return new Map(found.map((table) => [table.TABLE_NAME, table.ENGINE ?? '']));
 }
 
-/** When a system-versioned row was written here: only the rows as they are now travel. */
+/** Returns whether a column says when a system-versioned row was written here: only the rows as they are now travel. */
 function isPeriod({ GENERATION_EXPRESSION: expression }: ColumnRow): boolean {
   return expression === 'ROW START' || expression === 'ROW END';
 }
 
-/** MariaDB adds the end of a row's period to each unique key. */
+/** Removes the end of a row's period, which MariaDB adds to each unique key. */
 function withoutPeriods(table: TypedTable): TypedTable {
   const names = new Set(table.columns.map(({ name }) => name));
   const keys = table.keys.map((key) => ({ ...key, columns: key.columns.filter(({ name }) => names.has(name)) }));
   return { ...table, keys: keys.filter(({ columns }) => columns.length > 0) };
 }
 
-/** The tables that were made here for the rows of a source: others are an operator's. */
+/** Reads the names of the tables that were made here for the rows of a source: others are an operator's. */
 export async function readMadeTables(connection: Connection): Promise<string[]> {
   const found = await rows<{ name: string }>(
     connection,
@@ -190,7 +193,7 @@ async function readCreateTable(connection: Connection, table: string): Promise<s
   return String(found?.['Create Table'] ?? '');
 }
 
-/** The action of a foreign key, in a table's text as MariaDB prints it: one key a line, and nothing where it is the usual one. */
+/** Finds the action of a foreign key in a table's text as MariaDB prints it: one key a line, and no action where it is the usual one. */
 function actionIn(text: string | undefined, key: string, on: 'DELETE' | 'UPDATE'): string {
   const line = text?.split('\n').find((each) => each.startsWith(`  CONSTRAINT ${quoteName(key)} FOREIGN KEY `)) ?? '';
   const actions = /\)((?: ON (?:DELETE|UPDATE) (?:CASCADE|SET NULL|SET DEFAULT|NO ACTION|RESTRICT))*),?$/.exec(
@@ -202,8 +205,8 @@ function actionIn(text: string | undefined, key: string, on: 'DELETE' | 'UPDATE'
 }
 
 /**
- * The order in which tables travel: `index_*`, `blocks`, `transactions`, `actions`, the others by name;
- * `balances`, `sync_meta`, `pubkeys` last; a table that refers to another comes after it.
+ * Sorts tables as they travel: `index_*`, `blocks`, `transactions`, `actions`, the others by name; `balances`,
+ * `sync_meta`, `pubkeys` last; a table that refers to another comes after it.
  */
 export function dependencyOrder<T extends { readonly name: string }>(
   plans: readonly T[],

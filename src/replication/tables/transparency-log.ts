@@ -55,7 +55,7 @@ export interface UnrecordedBlock extends LoggedBlock {
   readonly sameLeaf: boolean;
 }
 
-/** Blocks up to a height that are not recorded, or recorded with other hashes or another time, ascending from `from`. */
+/** Reads the blocks up to a height that are not recorded, or recorded with other hashes or another time, ascending from `from`. */
 export async function readUnrecorded(
   connection: Connection,
   layout: HeadLayout,
@@ -75,7 +75,7 @@ export async function readUnrecorded(
 const RETIMED_BLOCKS = 2_000;
 
 /**
- * Recorded blocks of some heights, ascending, whose row has another time by now under the same hashes.
+ * Reads the recorded blocks of some heights, ascending, whose row has another time by now under the same hashes.
  *
  * @returns the lowest one and those shortly above it; empty: there is none
  */
@@ -117,7 +117,7 @@ async function readRecorded(
   return new Map(recorded.map((row) => [Number(row.block_index), { ...row, block_time: time(row) }]));
 }
 
-/** True where every hash that was broadcast is there: of a block that was only being written one may be missing. */
+/** Returns whether every hash that was broadcast is there: of a block that was only being written one may be missing. */
 export function tells(hashes: LeafHashes, broadcast: LeafHashes): boolean {
   const names = ['ledger_hash', 'actions_hash', 'contract_hash'] as const;
   return names.every((name) => broadcast[name] === null || hashes[name] === broadcast[name]);
@@ -149,7 +149,7 @@ export async function findBreak(
   return other?.height ?? null;
 }
 
-/** The highest recorded block; -1 where there is none. */
+/** Reads the highest recorded block; -1 where there is none. */
 export async function readLoggedHeight(connection: Connection): Promise<number> {
   const [row] = await rows<{ height: number | null }>(connection, 'SELECT MAX(block_index) AS height FROM sync_meta');
   return Number(row?.height ?? -1);

@@ -11,7 +11,7 @@ import type {
 } from '../../wire/log/transparency.ts';
 import { readEpochBlocks } from './epochs.ts';
 
-/** One page of the log, newest first. */
+/** Reads one page of the log, newest first. */
 export async function readRoots(connection: Connection, page: number, limit: number): Promise<TransparencyPage> {
   const [count] = await rows<{ total: number }>(connection, 'SELECT COUNT(*) AS total FROM sync_meta');
   const found = await rows<Omit<TransparencyPage['results'][number], 'logged_at'> & { logged_at: string }>(
@@ -24,7 +24,7 @@ export async function readRoots(connection: Connection, page: number, limit: num
   return { page, limit, total: Number(count?.total ?? 0), results };
 }
 
-/** One page of the committed epochs, newest first. */
+/** Reads one page of the committed epochs, newest first. */
 export async function readEpochs(connection: Connection, page: number, limit: number): Promise<EpochPage> {
   const [count] = await rows<{ total: number }>(connection, 'SELECT COUNT(*) AS total FROM merkle_epochs');
   const found = await rows<EpochRoot & Record<string, unknown>>(
@@ -37,13 +37,13 @@ export async function readEpochs(connection: Connection, page: number, limit: nu
   return { page, limit, total: Number(count?.total ?? 0), results };
 }
 
-/** The latest committed epoch. */
+/** Reads the latest committed epoch. */
 export async function readLatestEpoch(connection: Connection): Promise<EpochRoot | NoEpoch> {
   const { results } = await readEpochs(connection, 0, 1);
   return results[0] ?? { epoch: null, merkle_root: null };
 }
 
-/** A block's way to its epoch's committed root. @throws {PlatformError} LEAF_UNKNOWN when the block is not recorded */
+/** Returns a block's way to its epoch's committed root. @throws {PlatformError} LEAF_UNKNOWN when the block is not recorded */
 export async function readProof(
   connection: Connection,
   height: number,
@@ -66,7 +66,7 @@ export async function readProof(
   return { blockIndex: height, epoch, leaf, merkleRoot, proof, verified: verifyProof(leaf, proof, merkleRoot) };
 }
 
-/** MariaDB's UTC text as ISO 8601. */
+/** Returns MariaDB's UTC text as ISO 8601. */
 export function isoTime(text: string): string {
   return `${text.replace(' ', 'T')}Z`;
 }

@@ -52,7 +52,7 @@ export interface DigestPass {
   isStale: boolean;
 }
 
-/** Whether both saw the same branch of the chain and the same schema. */
+/** Returns whether both saw the same branch of the chain and the same schema. */
 export function isSameTip(a: DigestTip, b: DigestTip): boolean {
   const text = ({ height, hashes, fingerprint, reorgs, amendments }: DigestTip) =>
     JSON.stringify([height, hashes, fingerprint, reorgs, amendments]);
@@ -107,7 +107,7 @@ export class DigestPasses {
     this.#feed = feed;
   }
 
-  /** The pass of a tip, or of a later one; returns when it has begun. */
+  /** Returns the pass of a tip, or of a later one, when it has begun. */
   async at(tip: DigestTip, part: DigestPart): Promise<DigestPass> {
     const own = this.#isCommon(tip, part) ? part : null;
     const text = JSON.stringify(own);
@@ -149,7 +149,7 @@ export class DigestPasses {
     return pass;
   }
 
-  /** A pass under a key that the asker chose, for nobody else. @throws {PlatformError} RATE_LIMITED */
+  /** Begins a pass under a key that the asker chose, for nobody else. @throws {PlatformError} RATE_LIMITED */
   async challenge(key: string): Promise<DigestPass> {
     const now = performance.now();
     this.#challengedAt = this.#challengedAt.filter((at) => now - at < HOUR_MS);
@@ -273,7 +273,10 @@ export class DigestPasses {
   }
 }
 
-/** Also thrown when the tip has moved: a read now is of another snapshot than the key's digests. */
+/**
+ * Returns the error for a key that is not known, and for a tip that has moved: a read now is of another snapshot than
+ * the key's digests.
+ */
 export function unknownKey(): PlatformError {
   return new PlatformError('DIGEST_KEY_UNKNOWN', { reason: 'the key of these digests has expired' });
 }

@@ -55,7 +55,12 @@ export class SourceDigests {
     this.#feed = feed;
   }
 
-  /** The tip and the key under which the digests of a part are being made. @returns the answer's body. @throws {PlatformError} BLOCKS_EMPTY */
+  /**
+   * Returns the tip and the key under which the digests of a part are being made.
+   *
+   * @returns the answer's body.
+   * @throws {PlatformError} BLOCKS_EMPTY
+   */
   async key(part: DigestPart = null): Promise<string> {
     return JSON.stringify((await this.#current(part)).head);
   }
@@ -74,7 +79,11 @@ export class SourceDigests {
     return JSON.stringify(answer ?? (await this.#answerAsOf(this.#passes.under(key), asked)));
   }
 
-  /** The tip has moved since a pass: its own snapshot answers, as long as that is open. @throws {PlatformError} DIGEST_KEY_UNKNOWN */
+  /**
+   * Answers from a pass's own snapshot, as long as that is open, because the tip has moved since.
+   *
+   * @throws {PlatformError} DIGEST_KEY_UNKNOWN
+   */
   async #answerAsOf(pass: DigestPass, query: TableQuery): Promise<TableRanges | RangeRows> {
     const { reorgs, amendments, height } = pass.tip;
     const isValid = reorgs === this.#feed.reorgs() && amendments === this.#feed.amendments(height);
@@ -159,7 +168,11 @@ export class SourceDigests {
 
 const madeOf = ({ made }: DigestPass, name: string) => made?.find(({ table }) => table === name);
 
-/** The ranges of a whole table as the pass read them, whatever the source's tip is by now. @throws {PlatformError} REQUEST_INVALID */
+/**
+ * Returns the ranges of a whole table as the pass read them, whatever the source's tip is by now.
+ *
+ * @throws {PlatformError} REQUEST_INVALID
+ */
 async function rangesOf({ head, tables }: DigestPass, table: string): Promise<TableRanges> {
   const made = (await tables).find((each) => each.table === table);
   if (!made) throw notCompared(table);

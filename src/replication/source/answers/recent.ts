@@ -1,5 +1,5 @@
 /**
- * A read whose result is kept for a moment: later callers get it, and concurrent callers share the read.
+ * Wraps a read whose result is kept for a moment: later callers get it, and concurrent callers share the read.
  *
  * A failed read is forgotten at once.
  */

@@ -36,7 +36,11 @@ export class SourceSchema {
     this.#served = served;
   }
 
-  /** The body of `/schema` as it is now; null when the asker knows it by its fingerprint. @throws {PlatformError} DATABASE_*, TABLE_HIDDEN */
+  /**
+   * Reads the body of `/schema` as it is now; null when the asker knows it by its fingerprint.
+   *
+   * @throws {PlatformError} DATABASE_*, TABLE_HIDDEN
+   */
   async read({ known }: SourceAsks['schema.read']['request']): Promise<SourceAsks['schema.read']['reply']> {
     const layout = await this.#readLayout();
     const { fingerprint } = layout;

@@ -154,7 +154,7 @@ export class BinlogChanges {
     return { touched, at };
   }
 
-  /** The same for a group. @throws {PlatformError} BINLOG_UNUSABLE where the log is required and does not tell them */
+  /** Reads changes for a group, as `upTo` does. @throws {PlatformError} BINLOG_UNUSABLE where the log is required and does not tell them */
   async readForGroup(statements: Statements): Promise<BinlogRead | null> {
     const read = await this.upTo(statements);
     if (read === null && this.#options.mode === 'required')

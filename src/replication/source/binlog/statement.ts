@@ -40,7 +40,7 @@ export function tablesOfStatement(
   return new Set(Array.from(tables).filter((name) => words.has(plain(name))));
 }
 
-/** Names are compared without regard to case: some servers keep them in lower case. */
+/** Returns a name without quotes and in lower case: some servers keep names so. */
 function plain(word: string): string {
   return (word.startsWith('`') ? word.slice(1, -1).replaceAll('``', '`') : word).toLowerCase();
 }

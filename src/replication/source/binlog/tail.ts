@@ -25,7 +25,10 @@ interface ColumnSchema {
   readonly COLUMN_TYPE: string;
 }
 
-/** The same column with its texts left as bytes: only integers are read, and decoding texts costs half of what reading the log does. */
+/**
+ * Returns the same column with its texts left as bytes: only integers are read, and decoding texts costs half of what
+ * reading the log does.
+ */
 function undecoded(column: ColumnSchema): ColumnSchema {
   const { CHARACTER_SET_NAME: charset, COLUMN_TYPE: type } = column;
   if (charset === null) return column;

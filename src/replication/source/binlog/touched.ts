@@ -74,12 +74,12 @@ export class TouchedTables {
     return this.isWhole(table) || this.#values.has(table);
   }
 
-  /** The changed values of a table that did not change as a whole. */
+  /** Returns the changed values of a table that did not change as a whole. */
   values(table: string): Omit<ValueSet, 'add'> {
     return this.#values.get(table) ?? NONE;
   }
 
-  /** The same as spans. */
+  /** Returns the same values as spans. */
   spans(table: string): readonly Span[] {
     return this.values(table).spans();
   }

@@ -161,7 +161,7 @@ export class LogTransactions {
     if (this.#isStandalone || completed || /^(COMMIT|ROLLBACK)\b(?! (WORK )?TO\b)/i.test(sql)) this.#endAt(event);
   }
 
-  /** A prepared transaction's rows stand where it was prepared, and count where it is committed. */
+  /** Keeps a prepared transaction's rows, which stand where it was prepared and count where it is committed. */
   #prepare(event: LogEvent): void {
     if (event['onePhase'] !== true) {
       const hex = (field: string) => `x'${(event[field] as Buffer).toString('hex')}'`;
@@ -200,7 +200,7 @@ function hasColumn(bits: unknown, at: number): boolean {
   return at >= 0 && bits instanceof Uint8Array && ((bits[at >> 3] ?? 0) & (1 << (at & 7))) !== 0;
 }
 
-/** An integer of the log: text or a BIGINT where a number is not exact. */
+/** Returns an integer of the log; a BIGINT where a number is not exact. */
 function exactly(read: unknown): LoggedValue {
   if (read === null || Number.isSafeInteger(read)) return read as number | null;
   const id = BigInt(read as number | string | bigint);

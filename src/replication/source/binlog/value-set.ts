@@ -71,7 +71,7 @@ export class ValueSet implements Iterable<LoggedValue> {
     if (this.#hasNull) yield null;
   }
 
-  /** The same as spans. */
+  /** Returns the same values as spans. */
   spans(): Span[] {
     const found: [number, number][] = [];
     for (const each of this) {

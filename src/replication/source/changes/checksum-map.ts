@@ -20,12 +20,12 @@ interface Chunk {
   sums: BigUint64Array;
 }
 
-/** True when both stand for the same rows, but for one chance in 2^64. */
+/** Returns whether both stand for the same rows, but for one chance in 2^64. */
 export function isSame(a: Checksum, b: Checksum): boolean {
   return a.rows === b.rows && a.sum === b.sum;
 }
 
-/** The checksum of two sets of rows together. */
+/** Returns the checksum of two sets of rows together. */
 export function together(a: Checksum, b: Checksum): Checksum {
   return { rows: a.rows + b.rows, sum: BigInt.asUintN(64, a.sum + b.sum) };
 }
@@ -64,7 +64,7 @@ export class ChecksumMap {
     else this.#put(value, checksum);
   }
 
-  /** The values from `from` to `to` that have rows, ascending, NULL apart. */
+  /** Yields the values from `from` to `to` that have rows, ascending. It leaves NULL out. */
   *entries(from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY): Generator<[number, Checksum]> {
     for (const key of this.#keys()) {
       if ((key + 1) * CHUNK <= from) continue;
@@ -82,7 +82,7 @@ export class ChecksumMap {
     for (const [value] of [...this.entries(from, to)]) this.set(value, NO_ROWS);
   }
 
-  /** The lowest of the newest values that together have this many rows; negative infinity if all have fewer. */
+  /** Returns the lowest of the newest values that together have this many rows; negative infinity if all have fewer. */
   newest(rows: number): number {
     let left = rows;
     for (const key of this.#keys().toReversed()) {

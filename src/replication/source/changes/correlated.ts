@@ -14,8 +14,9 @@ const NARROW = 256;
 const CORRELATED = 4_096;
 
 /**
- * A change of a row under an old action often comes with rows of other tables under the same one: a refund is a credit under
- * the action that began the cooldown, and otherwise only that row's own status changes.
+ * Looks for changes that come together. A change of a row under an old action often comes with rows of other tables
+ * under the same action: a refund is a credit under the action that began the cooldown, and otherwise only that row's
+ * own status changes.
  */
 export async function lookAtCorrelated(statements: Statements, looks: readonly Look[]): Promise<void> {
   const actions = new Set<number>();
@@ -97,7 +98,7 @@ async function readRange(statements: Statements, plan: TablePlan, ranging: Rangi
   return [...now.values()].reduce(together, NO_ROWS);
 }
 
-/** The growth of a checksum. */
+/** Returns the growth of a checksum. */
 export function growthOf(before: Checksum, now: Checksum): Checksum {
   return { rows: now.rows - before.rows, sum: BigInt.asUintN(64, now.sum - before.sum) };
 }

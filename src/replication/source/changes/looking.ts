@@ -47,7 +47,7 @@ export interface Look {
 /** Depth of a look: all rows, those that are known one by one, the newest ones, or those with a later stamp. */
 type Depth = 'whole' | 'known' | 'window' | 'stamped';
 
-/** A look that has seen nothing yet. @param named values that the binary log names */
+/** Begins a look that has seen nothing yet. @param named values that the binary log names */
 export function beginLook(
   of: Pick<Look, 'plan' | 'watch' | 'facts' | 'before' | 'own' | 'stale'>,
   named: readonly Span[] = []
@@ -129,7 +129,7 @@ export async function noteLastIds(statements: Statements, looks: readonly Look[]
   );
 }
 
-/** The tables to read, and how far: the changed ones and, within a group's limit, those without a known time of change. */
+/** Returns the tables to read, and how far: the changed ones and, within a group's limit, those without a known time of change. */
 function depths(
   looks: readonly Look[],
   withRows: ReadonlySet<string>,
@@ -194,7 +194,7 @@ async function lookAtContent(statements: Statements, look: Look, depth: Depth): 
   look.wanted = mergeSpans([...look.wanted, ...spansOf(changed)]);
 }
 
-/** Rows with a stamp as late as the latest that was seen, or later. */
+/** Looks at rows with a stamp as late as the latest that was seen, or later. */
 async function lookAtStamps(statements: Statements, look: Look, depth: Depth): Promise<void> {
   const stamp = stampOf(look.plan);
   if (stamp === null) return;
@@ -205,7 +205,7 @@ async function lookAtStamps(statements: Statements, look: Look, depth: Depth): P
   look.wanted = mergeSpans([...look.wanted, ...spansOf(changed)]);
 }
 
-/** The values of rows that a stamp calls late and that differ from the broadcast ones. */
+/** Reads the values of rows that a stamp calls late and that differ from the broadcast ones. */
 async function readStamped(statements: Statements, { plan, watch }: Look, stamp: string): Promise<Value[]> {
   const list = `${valueSql(watch.ranging, plan)} AS v, ${finderWordSql(plan)} AS s`;
   const sql = `SELECT ${list} FROM ${quoteName(plan.name)} r WHERE r.${quoteName(stamp)} >= ?`;
@@ -215,7 +215,7 @@ async function readStamped(statements: Statements, { plan, watch }: Look, stamp:
   });
 }
 
-/** Rows with a new AUTO_INCREMENT id are new, whatever block they name. */
+/** Looks at rows with a new AUTO_INCREMENT id: they are new, whatever block they name. */
 async function lookAtIds(statements: Statements, look: Look): Promise<void> {
   const { plan, watch, own } = look;
   const counter = plan.columns.find(({ autoIncrement }) => autoIncrement)?.name;

@@ -26,8 +26,8 @@ export async function readOldestWriter(connection: Connection): Promise<number |
 }
 
 /**
- * The facts with what open transactions may still do to them: a transaction shows the second in which it began, so that one which commits
- * later may leave a table's time as it is.
+ * Returns the facts with what open transactions may still do to them. A transaction shows the second in which it began,
+ * so that one which commits later may leave a table's time as it is.
  */
 export function withOpenWriters(
   facts: ReadonlyMap<string, TableFacts>,

@@ -55,7 +55,7 @@ export class OwnValues {
   }
 }
 
-/** Few enough spans for one condition; they may cover more. */
+/** Returns few enough spans for one condition; they may cover more. */
 export function condition(spans: readonly Span[]): readonly Span[] {
   if (spans.length <= MAX_SPANS) return spans;
   const bounded = spans.filter((span) => span !== null);
@@ -63,7 +63,7 @@ export function condition(spans: readonly Span[]): readonly Span[] {
   return spans.includes(null) ? [all, null] : [all];
 }
 
-/** The tables in which rows stand that have one of their spans, in one statement. */
+/** Finds the tables with rows that have one of their spans, in one statement. */
 export async function findTables(
   statements: Statements,
   wanted: readonly { readonly plan: TablePlan; readonly ranging: Ranging; readonly spans: readonly Span[] }[]
@@ -78,7 +78,7 @@ export async function findTables(
   return new Set(found.map((row) => asked[Number(row['t'])]!.plan.name));
 }
 
-/** The rows of a scoped table in blocks `from` to `to`, in wire form and in the table's own order. */
+/** Reads the rows of a scoped table in blocks `from` to `to`, in wire form and in the table's own order. */
 export async function readOwnRows(
   statements: Statements,
   { tables }: SourceLayout,
@@ -104,7 +104,7 @@ export async function readOwnRows(
   return { byBlock, checksums, count: found.length };
 }
 
-/** Rows by a condition on alias `r`, in the order of their values. @param limit rows; undefined: all */
+/** Reads rows by a condition on alias `r`, in the order of their values. @param limit rows; undefined: all */
 export async function readRows(
   statements: Statements,
   plan: TablePlan,
@@ -118,7 +118,7 @@ export async function readRows(
   return taken(await read(statements, plan, ranging, rest, values));
 }
 
-/** Rows with their checksum facts. @param rest of the statement, behind the facts */
+/** Reads rows with their checksum facts. @param rest of the statement, behind the facts */
 function read(
   statements: Statements,
   plan: TablePlan,

@@ -23,7 +23,10 @@ const INTEGER = /^(tiny|small|medium|big)?int\b/i;
 export const BY_ID: Ranging = { column: 'id', isUnique: true, isIndexed: true, isNullable: false };
 const SLOTS: Ranging = { column: null, isUnique: false, isIndexed: false, isNullable: false };
 
-/** Scoped tables are divided by their scope, others by an integer key, and those without one by the hash of their rows. */
+/**
+ * Chooses how a table is divided: scoped ones by their scope, others by an integer key, and those without one by the
+ * hash of their rows.
+ */
 export function rangingOf(plan: TablePlan, tables: readonly TypedTable[]): Ranging {
   if (plan.class === 'lookup') return BY_ID;
   const keys = tables.find(({ name }) => name === plan.name)?.keys ?? [];
@@ -45,18 +48,18 @@ export function rangingOf(plan: TablePlan, tables: readonly TypedTable[]): Rangi
   return name === undefined ? SLOTS : by(name);
 }
 
-/** SQL for the value of a row (alias `r`). */
+/** Returns SQL for the value of a row (alias `r`). */
 export function valueSql({ column }: Ranging, plan: TablePlan): string {
   if (column !== null) return `r.${quoteName(column)}`;
   return contentSlotSql(plan.storedColumns, 'r');
 }
 
-/** SQL for a row's checksum word: it covers all stored columns, ids included. */
+/** Returns SQL for a row's checksum word: it covers all stored columns, ids included. */
 export function finderWordSql(plan: TablePlan): string {
   return wordSql(FINDER_KEY, plan.storedColumns, 'r');
 }
 
-/** SQL for a row (alias `r`) to lie in one of the spans. */
+/** Returns SQL for a row (alias `r`) to lie in one of the spans. */
 export function inSpansSql(ranging: Ranging, plan: TablePlan, spans: readonly Span[]): string {
   const value = `(${valueSql(ranging, plan)})`;
   const parts = spans.map((span) => {
@@ -69,7 +72,7 @@ export function inSpansSql(ranging: Ranging, plan: TablePlan, spans: readonly Sp
   return parts.length === 0 ? 'FALSE' : `(${parts.join(' OR ')})`;
 }
 
-/** A value as read, or an id; one beyond the safe integers counts as the largest of them. */
+/** Returns a value as read, or an id; one beyond the safe integers counts as the largest of them. */
 export function toValue(read: null): null;
 export function toValue(read: string | number | bigint): number;
 export function toValue(read: unknown): Value;
@@ -77,12 +80,12 @@ export function toValue(read: unknown): Value {
   return read === null ? null : Math.max(LOWEST, Math.min(HIGHEST, Number(read)));
 }
 
-/** The checksum word of a row as read. */
+/** Returns the checksum word of a row as read. */
 export function toChecksum(rowCount: number, sum: unknown): Checksum {
   return { rows: rowCount, sum: BigInt.asUintN(64, BigInt(String(sum ?? 0))) };
 }
 
-/** The checksum of all rows in some spans together, or of the whole table: one row where `readChecksums` gives many. */
+/** Reads the checksum of all rows in some spans together, or of the whole table: one row where `readChecksums` gives many. */
 export async function readTotal(
   statements: Statements,
   plan: TablePlan,
@@ -113,7 +116,7 @@ export async function readChecksums(
   return found;
 }
 
-/** SQL for the value of a row, one beyond the safe integers as the largest of them. */
+/** Returns SQL for the value of a row, one beyond the safe integers as the largest of them. */
 function boundedSql(ranging: Ranging, plan: TablePlan): string {
   return `LEAST(GREATEST(CAST(${valueSql(ranging, plan)} AS DECIMAL(20)), ${LOWEST}), ${HIGHEST})`;
 }

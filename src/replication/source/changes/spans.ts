@@ -12,17 +12,17 @@ export const ENDS: readonly Span[] = [
   [HIGHEST, HIGHEST]
 ];
 
-/** True when a value stands for all beyond it. */
+/** Returns whether a value stands for all beyond it. */
 export function isEnd(value: Value): boolean {
   return value === LOWEST || value === HIGHEST;
 }
 
-/** True when a span covers a value that stands for many. */
+/** Returns whether a span covers a value that stands for many. */
 export function reachesEnd(span: Span): boolean {
   return span !== null && (isEnd(span[0]) || isEnd(span[1]));
 }
 
-/** The same values in as few spans as there can be, ascending, NULL last; none reaches beyond the bounds. */
+/** Returns the same values in as few spans as there can be, ascending, NULL last; none reaches beyond the bounds. */
 export function mergeSpans(spans: readonly Span[]): Span[] {
   const merged: [number, number][] = [];
   for (const span of spans.filter((span) => span !== null).toSorted((a, b) => a[0] - b[0])) {
@@ -34,7 +34,7 @@ export function mergeSpans(spans: readonly Span[]): Span[] {
   return spans.includes(null) ? [...merged, null] : merged;
 }
 
-/** Values as spans. */
+/** Returns values as spans. */
 export function spansOf(values: Iterable<Value>): Span[] {
   return mergeSpans(Array.from(values, (value): Span => (value === null ? null : [value, value])));
 }

@@ -84,13 +84,13 @@ export class TableWatch {
     this.isFine = rows <= this.#fineRows;
   }
 
-  /** The checksums of the 256 values of a range below `from`; undefined: none. */
+  /** Returns the checksums of the 256 values of a range below `from`; undefined: none. */
   rangeOf(range: number): Checksum | undefined {
     if (range * RANGE_WIDTH < this.rangesFrom || this.#unknown.has(range)) return undefined;
     return this.#coarse.get(range) ?? NO_ROWS;
   }
 
-  /** The ranges below `from` that have rows or are not known any more, among some values. */
+  /** Returns the ranges below `from` that have rows or are not known any more, among some values. */
   rangesWithin(from: number, to: number): number[] {
     const within = (range: number) => (range + 1) * RANGE_WIDTH > from && range * RANGE_WIDTH <= to;
     return [...new Set([...this.#coarse.keys(), ...this.#unknown])].filter(within);
@@ -102,7 +102,7 @@ export class TableWatch {
     return mergeSpans(this.rangesFrom === LOWEST ? ranges : [...ranges, [LOWEST, this.rangesFrom - 1]]);
   }
 
-  /** A range below `from` as it was read. */
+  /** Sets the checksum of a range below `from`, as it was read. */
   setRange(range: number, checksum: Checksum): void {
     this.#unknown.delete(range);
     if (checksum.rows === 0) this.#coarse.delete(range);
@@ -138,7 +138,7 @@ export class TableWatch {
     }
   }
 
-  /** The spans hold these rows now, and no others. */
+  /** Replaces the rows of the spans by these, and no others. */
   replace(spans: readonly Span[], entries: ReadonlyMap<Value, Checksum>): void {
     for (const span of mergeSpans(spans)) {
       if (span === null) {
@@ -160,7 +160,7 @@ export class TableWatch {
     for (const [value, checksum] of entries) this.add(value, checksum);
   }
 
-  /** The checksum of the broadcast rows of these spans together. */
+  /** Returns the checksum of the broadcast rows of these spans together. */
   total(spans: readonly Span[]): Checksum {
     let sum = spans.includes(null) ? this.fine.get(null) : NO_ROWS;
     for (const span of spans) {
@@ -169,7 +169,7 @@ export class TableWatch {
     return sum;
   }
 
-  /** The values in these spans whose rows differ from the broadcast ones. */
+  /** Returns the values in these spans whose rows differ from the broadcast ones. */
   changed(spans: readonly Span[], now: ReadonlyMap<Value, Checksum>): Set<Value> {
     const changed = new Set<Value>();
     for (const [value, checksum] of now) if (!isSame(this.fine.get(value), checksum)) changed.add(value);
@@ -181,12 +181,12 @@ export class TableWatch {
     return changed;
   }
 
-  /** The next group sends these values, whatever rows they have. */
+  /** Makes the next group send these values, whatever rows they have. */
   require(spans: readonly Span[]): void {
     if (spans.length > 0) this.pending = mergeSpans([...this.pending, ...spans]);
   }
 
-  /** The next groups send every row; the present rows count as unknown. */
+  /** Makes the next groups send every row; the present rows count as unknown. */
   requireAll(): void {
     this.fine.delete(this.from, HIGHEST);
     this.fine.set(null, NO_ROWS);
@@ -197,8 +197,8 @@ export class TableWatch {
   }
 
   /**
-   * Rows of these values are gone, here and at the replicas: their blocks were orphaned. Rows above them belong to no block, and stand
-   * as they were broadcast.
+   * Removes the rows of these values, which are gone here and at the replicas: their blocks were orphaned. Rows above
+   * them belong to no block, and stand as they were broadcast.
    */
   cut(from: number, to = HIGHEST): void {
     // Rows of blocks that stay may stand beyond the safe integers, too.
@@ -244,7 +244,7 @@ export class TableWatch {
     this.from = from;
   }
 
-  /** The facts for a successor; the same object while they are the same. @param isKnown false: nothing counts as broadcast */
+  /** Returns the facts for a successor; the same object while they are the same. @param isKnown false: nothing counts as broadcast */
   keep(isKnown: boolean): KeptWatch {
     const pending = this.pending.length === 0 ? null : this.pending;
     const of = [isKnown, this.fine.revision, this.from, this.lastId, pending];
@@ -265,7 +265,7 @@ export class TableWatch {
   }
 }
 
-/** Sums over ranges of 2^shift values. */
+/** Returns sums over ranges of 2^shift values. */
 export function sumsOf(fine: ChecksumMap, from: number, shift: number): Record<string, string> {
   const sums = new Map<string, Checksum>();
   const add = (key: string, checksum: Checksum) => sums.set(key, together(sums.get(key) ?? NO_ROWS, checksum));
@@ -274,7 +274,7 @@ export function sumsOf(fine: ChecksumMap, from: number, shift: number): Record<s
   return Object.fromEntries([...sums].map(([key, { rows, sum }]) => [key, `${rows}:${sum}`]));
 }
 
-/** The spans in which the kept and the present checksums differ. */
+/** Returns the spans in which the kept and the present checksums differ. */
 export function differingSpans({ sums, shift }: KeptWatch, now: Readonly<Record<string, string>>): Span[] {
   const keys = new Set([...Object.keys(sums ?? {}), ...Object.keys(now)]);
   return [...keys]

@@ -120,7 +120,7 @@ export class ChangeTaker {
     return { key: rule.key, named, read: await this.#readKeys(look, rule.key, [...named]) };
   }
 
-  /** For a table whose rows are named by other tables' rows: the rows that the group touched, and other changed rows. */
+  /** Takes the rows that the group touched, and other changed rows, of a table whose rows are named by other tables' rows. */
   async takeNamed(look: Look, { key, named, read }: NamedRows, touched: TouchedKeys): Promise<TableFound | null> {
     const { plan, watch } = look;
     const present = new Set(read.map(({ row }) => JSON.stringify(key.map((name) => row[name]))));
@@ -174,7 +174,7 @@ export class ChangeTaker {
     return read;
   }
 
-  /** The rows of some spans, as many as still fit; a value is never divided. */
+  /** Reads the rows of some spans, as many as still fit; a value is never divided. */
   async #readSpans(
     { plan, watch }: Look,
     spans: readonly Span[]
@@ -230,12 +230,12 @@ function entriesOf(read: readonly ReadRow[]): Map<Value, Checksum> {
   return entries;
 }
 
-/** Values that are asked for by themselves and have no rows now. It changes nothing if they never had any. */
+/** Returns the values that are asked for by themselves and have no rows now. It changes nothing if they never had any. */
 function absentOf(spans: readonly Span[], entries: ReadonlyMap<Value, Checksum>): number[] {
   return spans.flatMap((span) => (span !== null && span[0] === span[1] && !entries.has(span[0]) ? [span[0]] : []));
 }
 
-/** Values whose rows were broadcast and that have no rows now. */
+/** Yields the values whose rows were broadcast and that have no rows now. */
 function* goneOf(watch: TableWatch, spans: readonly Span[], entries: ReadonlyMap<Value, Checksum>): Generator<number> {
   for (const span of spans) {
     if (span === null) continue;
@@ -243,13 +243,13 @@ function* goneOf(watch: TableWatch, spans: readonly Span[], entries: ReadonlyMap
   }
 }
 
-/** The identities of rows of a derived table. */
+/** Returns the identities of rows of a derived table. */
 function keysOf({ identity, class: tableClass }: TablePlan, list: readonly SqlRow[]): ReadonlySet<string> | null {
   if (tableClass !== 'derived') return null;
   return identity && new Set(list.map((row) => JSON.stringify(identity.map((name) => row[name]))));
 }
 
-/** Rows of older blocks for clients that know no ranges: the changed ones, as far as they can be identified. */
+/** Returns the changed rows of older blocks for clients that know no ranges, as far as the rows can be identified. */
 function changedRows({ plan, watch, growth }: Look, read: readonly ReadRow[]): SqlRow[] {
   if (plan.identity !== null) return read.map(({ row }) => row);
   const changed: SqlRow[] = [];
@@ -272,7 +272,7 @@ function newRows(grown: Checksum | undefined, now: readonly ReadRow[]): readonly
   return grown?.rows === 1 ? now.filter(({ checksum }) => checksum.sum === grown.sum).slice(0, 1) : [];
 }
 
-/** The SQL values of a key text. */
+/** Returns the SQL values of a key text. */
 function keyValues(key: string): unknown[] {
   return (JSON.parse(key) as unknown[]).map((value) => {
     const binary = (value as Record<string, unknown> | null)?.[BINARY_KEY];

@@ -30,7 +30,7 @@ export function touchRules(plans: readonly TablePlan[]): TouchRule[] {
   });
 }
 
-/** The column in which every change of a table's row leaves a later number, as the hints say; null: there is none. */
+/** Returns the column in which every change of a table's row leaves a later number, as the hints say; null: there is none. */
 export function stampOf({ name, class: tableClass, columns }: TablePlan): string | null {
   const stamped = HINTS.find((hint) => hint.table === name && hint.stamped !== undefined)?.stamped;
   const isThere = columns.some((column) => column.name === stamped && /int/i.test(column.type));

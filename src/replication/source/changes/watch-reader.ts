@@ -7,7 +7,7 @@ import { HIGHEST, LOWEST, type Span } from './spans.ts';
 import type { TableFacts } from './table-facts.ts';
 import { RANGE_WIDTH, START_ROWS, TableWatch, WINDOW_ROWS } from './table-watch.ts';
 
-/** Tables whose changes are found by content. */
+/** Returns whether a table's changes are found by content. */
 export function isWatched({ class: tableClass }: TablePlan): boolean {
   return tableClass === 'scoped' || tableClass === 'lookup' || tableClass === 'mutable' || tableClass === 'derived';
 }
@@ -31,7 +31,7 @@ export async function readBounds(connection: Connection, { plans }: SourceLayout
 }
 
 /**
- * A table as it stands: all of it, or of a large one its newest rows, without those of later blocks.
+ * Reads a table as it stands: all of it, or of a large one its newest rows, without those of later blocks.
  *
  * @param from undefined: as its size asks for
  */
@@ -73,7 +73,7 @@ export async function windowStart(connection: Connection, plan: TablePlan, rangi
   return found === null ? LOWEST : Math.floor(found / RANGE_WIDTH) * RANGE_WIDTH;
 }
 
-/** The highest value of the table's AUTO_INCREMENT column, at most the largest safe integer; 0 where there is none. */
+/** Reads the highest value of the table's AUTO_INCREMENT column, at most the largest safe integer; 0 where there is none. */
 export async function readLastId(connection: Statements, plan: TablePlan): Promise<number> {
   const counter = plan.columns.find(({ autoIncrement }) => autoIncrement)?.name;
   if (counter === undefined) return 0;
@@ -81,7 +81,7 @@ export async function readLastId(connection: Statements, plan: TablePlan): Promi
   return toValue(row?.['id'] ?? 0)!;
 }
 
-/** Whether a table's rows are those that its watch knows. Call it inside a snapshot. */
+/** Returns whether a table's rows are those that its watch knows. Call it inside a snapshot. */
 export async function holdsRows(connection: Connection, plan: TablePlan, watch: TableWatch): Promise<boolean> {
   if (watch.pending.length > 0) return false;
   const { from, rangesFrom, ranging } = watch;

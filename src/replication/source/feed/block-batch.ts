@@ -15,7 +15,7 @@ import type { DatabaseId } from '../../../wire/data/database.ts';
 import { countRows, previousHashes } from '../../../wire/data/messages.ts';
 import type { GroupBlock } from '../reading/group-block.ts';
 
-/** A block's message, encoded once for every subscriber; without bytes when it exceeds the limit of a message. @see blockMessage */
+/** Returns a block's message, encoded once for every subscriber; without bytes when it exceeds the limit of a message. @see blockMessage */
 export function encodeBlock(id: DatabaseId, block: GroupBlock, log: Logger, compatibleClients: boolean): Broadcast {
   const message = blockMessage(id, block, compatibleClients);
   count('rows.out', countRows(message));
@@ -29,14 +29,14 @@ export function encodeBlock(id: DatabaseId, block: GroupBlock, log: Logger, comp
   return { type: 'block', height, bytes, infraBytes, names };
 }
 
-/** The message of a reorg. @param fork the first orphaned height */
+/** Returns the message of a reorg. @param fork the first orphaned height */
 export function encodeReorg(id: DatabaseId, fork: number): Broadcast {
   const message = reorgMessage(id, fork);
   const infraBytes = id.dbType === 'indexer' ? encodeMessage(message) : null;
   return { type: 'reorg', height: fork, bytes: encodeMessage(message), infraBytes };
 }
 
-/** The message of rows that changed up to a block, found after it was broadcast. */
+/** Returns the message of rows that changed up to a block, found after it was broadcast. */
 export function encodeAmendment(
   id: DatabaseId,
   block: NamedHead,
@@ -54,7 +54,7 @@ export function encodeAmendment(
   return { type: 'amendment', height, bytes, infraBytes, names };
 }
 
-/** The message that everything that changed up to a block was sent. */
+/** Returns the message that everything that changed up to a block was sent. */
 export function encodeSettled(
   id: DatabaseId,
   block: NamedHead,

@@ -187,8 +187,8 @@ export class SourceFeed {
   }
 
   /**
-   * Whether a table is as it was at this block, the tip; otherwise the next group carries the change. As far as the binary log does not
-   * tell: whether it equals what was broadcast of it.
+   * Returns whether a table is as it was at this block, the tip; otherwise the next group carries the change. Where the
+   * binary log does not tell, the table is compared with what was broadcast of it.
    */
   async isSettled(
     connection: Connection,
@@ -208,7 +208,7 @@ export class SourceFeed {
     return isUnchanged === null || isLookedAt ? memory.holds(connection, plan) : isUnchanged;
   }
 
-  /** The changes of older rows between two blocks, after waiting for the second one to be broadcast; null: not known. */
+  /** Reads the changes of older rows between two blocks, after waiting for the second one to be broadcast; null: not known. */
   async missedSince(since: number, head: Pick<BlockHead, 'height' | 'hashes'>): Promise<MissedChanges | null> {
     await this.readers.reached(head.height);
     return this.#memory?.missedSince(since, head) ?? null;
@@ -357,7 +357,7 @@ export class SourceFeed {
     return this.#sweep.report;
   }
 
-  /** A step of the sweep, as long as steps take a small share of the time. */
+  /** Takes a step of the sweep, as long as steps take a small share of the time. */
   async #sweepOn(): Promise<void> {
     const memory = this.#started();
     const layout = this.#layout;
@@ -470,7 +470,7 @@ export class SourceFeed {
     return this.#options.control.use((connection) => readEngineState(connection, id.dbType, localTables));
   }
 
-  /** Statements that read blocks may take longer than those of a poll. */
+  /** Reads blocks by statements that may take longer than those of a poll. */
   async #read<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     return this.#options.reader.use(async (connection) => {
       await connection.query(`SET SESSION max_statement_time = ${READ_LIMIT_S}`);

@@ -19,7 +19,7 @@ export class PollPace {
     this.#intervalMs = intervalMs;
   }
 
-  /** A poll begins. */
+  /** Notes that a poll begins. */
   begin(): void {
     const now = performance.now();
     if (now >= this.#dueAt) this.#dueAt = now + this.#intervalMs;

@@ -97,7 +97,11 @@ export class Settler {
     if (!memory.isSettled || !isLogged) memory.unlook();
   }
 
-  /** A group was broadcast. @param connection in its snapshot, which stays open if there is more to look at */
+  /**
+   * Looks at what a group's message lacked, after its broadcast.
+   *
+   * @param connection in its snapshot, which stays open if there is more to look at
+   */
   async afterGroup(
     connection: Connection,
     memory: SourceMemory,
@@ -124,12 +128,12 @@ export class Settler {
     await this.#options.read((connection) => connection.query('COMMIT'));
   }
 
-  /** The snapshot is ended by the caller; what it did not look at is looked at in another. */
+  /** Lets go of the snapshot, which the caller ends. What was not looked at in it is looked at in another. */
   letGo(): void {
     this.#held = null;
   }
 
-  /** A reorg was broadcast: everything is looked at again, with the next group or at the block below the fork. */
+  /** Begins anew after the broadcast of a reorg: looks at everything with the next group, or at the block below the fork. */
   rolledBack(height: number): void {
     this.#look = null;
     if (this.#settledHeight !== null) this.#settledHeight = Math.min(this.#settledHeight, height);
@@ -176,7 +180,7 @@ export class Settler {
     });
   }
 
-  /** The group's snapshot is gone with its connection: everything is looked at in another one of the same block. */
+  /** Opens another snapshot of the same block: the group's own is gone with its connection, so everything is looked at again. */
   async #open(connection: Connection, memory: SourceMemory): Promise<boolean> {
     this.#held = null;
     await connection.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');

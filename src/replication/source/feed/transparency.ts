@@ -110,7 +110,10 @@ export class SourceTransparency {
     return this.#epochSize;
   }
 
-  /** The size belongs to the log: with another one the same blocks have other roots, and the proofs that people keep lead nowhere. */
+  /**
+   * Reads the epoch size of the log, which never changes: with another one the same blocks have other roots, and the
+   * proofs that people keep lead nowhere.
+   */
   async #readEpochSize(connection: Connection): Promise<void> {
     const { data, log } = this.#options;
     const sizes = await readEpochSizes(connection);
@@ -149,7 +152,10 @@ export class SourceTransparency {
     this.#startCommits(height);
   }
 
-  /** An epoch goes before its leaves change: whatever ends this in between, it is found open the next time. */
+  /**
+   * Rewrites blocks of the log. It drops an epoch before its leaves change, so that the epoch is found open whatever
+   * ends this in between.
+   */
   async #rewrite(blocks: readonly UnrecordedBlock[]): Promise<void> {
     const { logWriter } = this.#options;
     const others = blocks.filter(({ sameLeaf }) => !sameLeaf);
@@ -202,7 +208,7 @@ export class SourceTransparency {
     this.#commits = createActor(machine, { input, inspect: this.#options.observe }).start();
   }
 
-  /** A group is about to be read: meanwhile the log gets the times that the blocks broadcast before it have now. */
+  /** Begins to bring the log up to date while a group is read: it gets the present times of the blocks that were broadcast before. */
   beginGroup(recent: readonly BroadcastBlock[], heads: HeadLayout): void {
     const [first, last] = [recent[0], recent.at(-1)];
     if (!this.#writes || !first || !last) return;
@@ -210,7 +216,7 @@ export class SourceTransparency {
     this.#timed.catch(() => undefined); // `record` rethrows it
   }
 
-  /** The log gets the times that blocks have now. */
+  /** Brings the log up to date with the present times of blocks. */
   async retime(recent: readonly BroadcastBlock[], heads: HeadLayout): Promise<void> {
     const [first, last] = [recent[0], recent.at(-1)];
     if (this.#writes && first && last) await this.#retime(heads, first.height, last.height);
@@ -237,14 +243,17 @@ export class SourceTransparency {
     await this.committed();
   }
 
-  /** Whether the log has the times of the blocks up to a height in a snapshot; where it has not, it gets those that are there now. */
+  /** Returns whether the log has the times of the blocks up to a height in a snapshot; if not, writes those that are there now. */
   async follows(connection: Connection, heads: HeadLayout, height: number): Promise<boolean> {
     const isRight = (await readRetimed(connection, heads, 0, height)).length === 0;
     if (!isRight && this.#writes) await this.#retime(heads, 0, height);
     return isRight;
   }
 
-  /** Other times under the same hashes are found by comparing: a group that was not broadcast may have left them. */
+  /**
+   * Compares the times of blocks in the log with the present ones and writes those that differ: a group that was not
+   * broadcast may have left others under the same hashes.
+   */
   #retime(heads: HeadLayout, from: number, to: number): Promise<void> {
     return this.#options.logWriter.use(async (connection) => {
       await recordBlocks(connection, await readRetimed(connection, heads, from, to));
@@ -291,7 +300,7 @@ export class SourceTransparency {
     return this.#options.logReader.use(work);
   }
 
-  /** A line for each committed root that was given up, and for the one that took its place; a first commit is none. */
+  /** Adds a line for each committed root that was given up, and for the one that took its place; a first commit is none. */
   #audit(rewrite: EpochRewrite, fork: number): void {
     if (rewrite.old_root === null) return;
     const { id, coordinates } = this.#options.data;
@@ -318,7 +327,7 @@ export class SourceTransparency {
   }
 }
 
-/** Blocks that were broadcast, as the database has them; it may have left them since, and then the fork is found next. */
+/** Reads broadcast blocks again. The database may have left them since; then the fork is found next. */
 async function readAgain(
   connection: Connection,
   blocks: readonly BroadcastBlock[],

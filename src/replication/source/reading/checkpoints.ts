@@ -8,7 +8,8 @@ import type { SourceLayout } from '../../tables/source-layout.ts';
 const TABLE = 'state_checkpoints';
 
 /**
- * The checkpoint of one block of the database's own chain; the latest of several. The table may hold those of other chains too.
+ * Reads the checkpoint of one block of the database's own chain, the latest of several. The table may hold those of
+ * other chains too.
  *
  * @param height null: the highest block that has one
  * @throws {PlatformError} RECORD_UNKNOWN where there is none, or no such table
@@ -50,7 +51,7 @@ export async function readCheckpoint(
   };
 }
 
-/** Hashes may be kept as bytes. */
+/** Returns a hash as text: it may be kept as bytes. */
 function plain(value: unknown): unknown {
   return Buffer.isBuffer(value) ? value.toString('hex') : (value ?? null);
 }

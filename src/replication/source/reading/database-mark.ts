@@ -36,12 +36,16 @@ interface Kept {
   readonly of?: DatabaseMark;
 }
 
-/** Names a database the same way to all that read it, and tells nothing else of it. @returns null where its server has no `@@server_uid` */
+/**
+ * Names a database in the same way for all that read it, and tells nothing else of it.
+ *
+ * @returns null where its server has no `@@server_uid`
+ */
 export function originOf({ server }: DatabaseMark, name: string): string | null {
   return server && createHash('sha256').update(`platform-sync origin\n${server}\n${name}`).digest('hex');
 }
 
-/** `host:port/name` of a database. */
+/** Returns `host:port/name` of a database. */
 export function placeOf({ host, port, socketPath, name }: DatabaseCoordinates): string {
   return `${socketPath ?? `${host}:${port}`}/${name}`;
 }
@@ -70,7 +74,7 @@ export async function readMark(
 }
 
 /**
- * Whether a resume point is of this database.
+ * Finds the reason for which a resume point is of another database.
  *
  * It is if place, server and creation are the same. If one of them differs (a backup restored, another machine, a migration,
  * a point without a mark), the content must prove it: a broadcast block is here, and the sampled rows have their ids. Otherwise
@@ -120,7 +124,7 @@ async function hasOneOf(
   return blocks.some(({ height, hashes }) => now.has(height) && sameBlock(now.get(height)!, hashes));
 }
 
-/** True also for a table that has no such columns any more: there is nothing to compare. */
+/** Returns whether a row is as its sample has it, and true for a table that lacks the columns by now: there is nothing to compare. */
 async function holds(connection: Connection, { plans }: SourceLayout, sample: Sample): Promise<boolean> {
   const plan = plans.find(({ name }) => name === sample.table);
   if (!plan || !sample.columns.every((name) => plan.columns.some((column) => column.name === name))) return true;
@@ -128,7 +132,7 @@ async function holds(connection: Connection, { plans }: SourceLayout, sample: Sa
   return row !== undefined && digestOf(row, sample.columns) === sample.digest;
 }
 
-/** A lookup row never changes; of a scoped row only the id and its parent are certain to stay. */
+/** Returns the columns that stay the same: of a lookup row all, of a scoped row only the id and its parent. */
 function lastingColumns({ class: tableClass, storedColumns, scope }: TablePlan, key: string): readonly string[] {
   if (tableClass === 'lookup') return storedColumns.map(({ name }) => name);
   return scope ? [...new Set([key, scope.column])] : [];

@@ -9,7 +9,7 @@ import { readTableFacts } from '../changes/table-facts.ts';
 import { SMALL_ROWS } from '../changes/table-watch.ts';
 import { windowStart } from '../changes/watch-reader.ts';
 
-/** Replicated tables that a consistent snapshot does not cover: their rows show as soon as they are written. */
+/** Returns the replicated tables that a consistent snapshot does not cover: their rows show as soon as they are written. */
 export function inconsistentTables(layout: SourceLayout): TablePlan[] {
   return layout.plans.filter(
     (plan) => plan.class !== 'local' && plan.class !== 'control' && plan.engine.toLowerCase() !== 'innodb'
@@ -17,8 +17,8 @@ export function inconsistentTables(layout: SourceLayout): TablePlan[] {
 }
 
 /**
- * Tip, its hashes and the checksums of tables that no snapshot covers, of large ones those of their newest rows; equal before
- * and after a read, the read is whole.
+ * Reads the tip, its hashes and the checksums of tables that no snapshot covers, of large ones those of their newest
+ * rows. If they are equal before and after a read, the read is whole.
  *
  * Call it outside of any snapshot.
  *

@@ -81,7 +81,7 @@ async function* readVisible(
   if (heads.length === 0 || !keepsOpen) await connection.query('COMMIT');
 }
 
-/** The heads above the last broadcast one, without a hole. @throws {PlatformError} DATABASE_UNUSABLE when a block is missing */
+/** Reads the heads above the last broadcast one, without a hole. @throws {PlatformError} DATABASE_UNUSABLE when a block is missing */
 async function readNewHeads(
   connection: Connection,
   layout: SourceLayout,
@@ -241,8 +241,8 @@ class GroupReader {
   }
 
   /**
-   * New lookup rows come with the first block of a group, and again with its last: a client of another make may have a snapshot
-   * of a block in between, and pass over the messages up to there. Of a backlog with very many, they come once.
+   * Adds new lookup rows to a group's first block, and again to its last: a client of another make may have a snapshot
+   * of a block in between, and skip the messages up to there. Of a backlog with very many rows they come once.
    */
   #withEarlier(found: WireRows, isLast: boolean): WireRows {
     const all: WireRows = { ...this.#earlier };
@@ -272,7 +272,7 @@ class GroupReader {
     return found;
   }
 
-  /** The scope columns by which other tables hang on this one. */
+  /** Returns the scope columns by which other tables hang on this one. */
   #columnsOf({ name }: TablePlan): ReadonlySet<string> {
     const hanging = [...this.#parents, ...this.#others].filter(({ plan }) => plan.scope?.parent === name);
     return new Set(hanging.map(({ plan }) => plan.scope!.column));
@@ -341,19 +341,19 @@ class GroupReader {
     };
   }
 
-  /** Whether the binary log names every change of a lookup table since it was sent. */
+  /** Returns whether the binary log names every change of a lookup table since it was sent. */
   #isLogged(table: string): boolean {
     const { lookups, heldIds } = this.#memory;
     const isKnown = lookups.get(table)?.recentIds != null && !heldIds.has(table);
     return isKnown && this.#namesRows(table);
   }
 
-  /** Whether the binary log names the rows of a table that changed. */
+  /** Returns whether the binary log names the rows of a table that changed. */
   #namesRows(table: string): boolean {
     return this.#logged !== null && !this.#logged.touched.isWhole(table);
   }
 
-  /** The lookup tables that may have changed since they were read last. */
+  /** Returns the lookup tables that may have changed since they were read last. */
   #movedLookups(plans: readonly TablePlan[]): TablePlan[] {
     return plans.filter(({ name }) => {
       const time = this.#memory.lookupTimes.get(name);
@@ -362,7 +362,10 @@ class GroupReader {
     });
   }
 
-  /** Known rows of lookup tables that changed: as the binary log says, else those that name one of these blocks, which they get later. */
+  /**
+   * Reads the known rows of lookup tables that changed: those that the binary log names, else those that name one of
+   * these blocks, which they get later.
+   */
   async #readStamped(own: Map<string, Map<Value, Checksum>>): Promise<Map<string, SqlRow[]>> {
     const { first, last } = this.#group;
     const found = new Map<string, SqlRow[]>();
@@ -396,7 +399,7 @@ class GroupReader {
     return found;
   }
 
-  /** The rows up to the watermark that the binary log names, as they are now; those that are gone are noted. */
+  /** Reads the rows up to the watermark that the binary log names, as they are now, and notes those that are gone. */
   async #readLogged(plan: TablePlan, lastId: bigint): Promise<ReadRow[]> {
     const logged = this.#logged!.touched.values(plan.name);
     const named = [...logged].flatMap((id) => (id !== null && id <= lastId ? [BigInt(id)] : []));

@@ -47,7 +47,7 @@ export interface LookupPage {
   readonly sums: ReadonlyMap<string, Map<Value, Checksum>>;
 }
 
-/** The state of a lookup table whose present rows count as sent. */
+/** Reads the state of a lookup table whose present rows count as sent. */
 export async function readLookupMemory(statements: Statements, plan: TablePlan): Promise<LookupMemory> {
   const table = quoteName(plan.name);
   const found = await rows<LookupRow>(statements, `SELECT id FROM ${table} ORDER BY id DESC LIMIT ${RECENT_ROWS}`);
@@ -55,13 +55,13 @@ export async function readLookupMemory(statements: Statements, plan: TablePlan):
   return { lastId: ids.at(-1) ?? 0n, ...recentOf(ids, BEFORE_ALL) };
 }
 
-/** The highest id of a lookup table; 0 where it has none. */
+/** Reads the highest id of a lookup table; 0 where it has none. */
 export async function readHighestId(statements: Statements, plan: TablePlan): Promise<bigint> {
   const [row] = await rows<{ id: JsonId | null }>(statements, `SELECT MAX(id) AS id FROM ${quoteName(plan.name)}`);
   return toId(row?.id);
 }
 
-/** Whether a lookup table has the rows that were sent, as far as they are looked at again, and no others. */
+/** Returns whether a lookup table has the rows that were sent, as far as they are looked at again, and no others. */
 export async function holdsLookups(
   statements: Statements,
   plan: TablePlan,
@@ -76,7 +76,7 @@ export async function holdsLookups(
   return present.length === sent.length && present.every((id) => recentIds.has(id));
 }
 
-/** The ids above `from`, up to `to`, ascending: in texts of many, which cost a fraction of a row for each. */
+/** Reads the ids above `from`, up to `to`, ascending: as texts of many ids, which cost a fraction of a row for each. */
 async function readIds(statements: Statements, plan: TablePlan, from: bigint, to: bigint): Promise<bigint[]> {
   const found = await rows<{ ids: string }>(
     statements,
@@ -123,7 +123,7 @@ export class LookupReader {
     this.#settled = settled;
   }
 
-  /** The next rows: at most `limit` and a little more, or all there are. */
+  /** Takes the next rows: at most `limit` and a little more, or all there are. */
   async take(limit: number): Promise<LookupPage> {
     const begun = this.#highest.size > 0 ? [] : await Promise.all(this.#waiting.map((plan) => this.#begin(plan)));
     const taken: WireRows = {};
@@ -249,19 +249,19 @@ interface LateIds {
 
 const NOTHING: LookupMemory = { lastId: 0n, recentIds: new Set() };
 
-/** The ids above this one are looked at again. */
+/** Returns the id above which ids are looked at again. */
 function lookedFrom({ lastId, recentIds, recentFrom = BEFORE_ALL }: LookupMemory): bigint {
   if (recentIds !== null) return recentFrom;
   return lastId > UNKNOWN_IDS ? lastId - BigInt(UNKNOWN_IDS) : BEFORE_ALL;
 }
 
-/** The newest of the ids. @param ids ascending, all above `from` that were sent */
+/** Returns the newest of the ids. @param ids ascending, all above `from` that were sent */
 function recentOf(ids: readonly bigint[], from: bigint): Pick<LookupMemory, 'recentIds' | 'recentFrom'> {
   const newest = ids.slice(-RECENT_ROWS);
   return { recentIds: new Set(newest), recentFrom: newest.length < RECENT_ROWS ? from : newest[0]! - 1n };
 }
 
-/** The newest ids above `after` that are not among these, ascending. @param ids ascending, above `after` */
+/** Returns the newest ids above `after` that are not among these, ascending. @param ids ascending, above `after` */
 function missingAmong(after: bigint, ids: readonly bigint[]): bigint[] {
   const missing: bigint[] = [];
   for (let place = ids.length - 1; place >= 0; place -= 1)
@@ -272,7 +272,7 @@ function missingAmong(after: bigint, ids: readonly bigint[]): bigint[] {
   return missing.reverse();
 }
 
-/** The whole numbers above `after`, up to `last`. */
+/** Returns the whole numbers above `after`, up to `last`. */
 function range(after: bigint, last: bigint): bigint[] {
   return Array.from({ length: Number(last - after) }, (_, index) => after + 1n + BigInt(index));
 }

@@ -11,7 +11,12 @@ import { readLookupMemory } from './lookup-reader.ts';
 import { SourceMemory } from './memory.ts';
 import { RECENT_BLOCKS, type ResumePoint, SUM_ALGORITHM } from './resume-point.ts';
 
-/** Everything up to the tip counts as broadcast, and a replica of an earlier time compares itself. Call it inside a snapshot. @param tip null: there is no block yet */
+/**
+ * Makes the memory of a source for which everything up to the tip counts as broadcast; a replica of an earlier time
+ * compares itself. Call it inside a snapshot.
+ *
+ * @param tip null: there is no block yet
+ */
 export async function memoryAtTip(
   connection: Connection,
   layout: SourceLayout,
@@ -41,7 +46,7 @@ export async function memoryAtTip(
 }
 
 /**
- * As the predecessor left it; what changed since goes with the next group. Call it inside a snapshot.
+ * Makes the memory as the predecessor left it; changes since then go with the next group. Call it inside a snapshot.
  *
  * @param isLogged a binary log names what changed since; without one the old rows of large tables are learned as they are
  */

@@ -37,7 +37,7 @@ const UNKNOWN_IDS = 5_000n;
 const AGAIN_MAX = 1_000;
 export const AGAIN_ROWS = 20_000;
 
-/** Ids, and all beyond the safe integers as one. */
+/** Returns ids as spans; all beyond the safe integers count as one. */
 const idSpans = (ids: readonly bigint[]): Span[] => mergeSpans(ids.map((id) => [toValue(id), toValue(id)] as const));
 
 /** Everything that was broadcast of one database, as far as it is needed to find what changed since. */
@@ -107,7 +107,7 @@ export class SourceMemory {
     return this.#learned;
   }
 
-  /** Rows that are there count as broadcast up to the last block, and whether they were is not known. */
+  /** Lets the present rows count as broadcast up to the last block, though it is not known whether they were. */
   learn(): void {
     // Who has none of its blocks takes a snapshot.
     if (this.height < 0) return;
@@ -158,7 +158,7 @@ export class SourceMemory {
     return block?.lookupsBefore === undefined ? null : (block.amended ?? 0);
   }
 
-  /** The parts to send once more with the next block, by table, with at most this many rows. */
+  /** Returns the parts to send once more with the next block, by table, with at most this many rows. */
   again(maxRows: number): ReadonlyMap<string, readonly Span[]> {
     const parts = new Map<string, Span[]>();
     let room = maxRows;
@@ -202,7 +202,7 @@ export class SourceMemory {
     this.#again = this.#again.slice(-AGAIN_MAX);
   }
 
-  /** Nothing that changed since the last block's snapshot counts as looked at. @param which default: in any table */
+  /** Forgets what was looked at since the last block's snapshot. @param which default: in any table */
   unlook(which: (watch: TableWatch) => boolean = () => true): void {
     for (const watch of this.watches.values()) if (which(watch)) watch.isLooked = false;
   }
@@ -348,7 +348,7 @@ export class SourceMemory {
     if (last === undefined || orphaned.some(isUnknown)) this.learn();
   }
 
-  /** The rows of the orphaned blocks are gone at the replicas. */
+  /** Removes the rows of the orphaned blocks, which are gone at the replicas. */
   #cut({ name, scope }: TablePlan, fork: number, orphaned: readonly RecentBlock[]): void {
     const watch = this.watches.get(name);
     if (!watch || !scope || watch.ranging.column === null) return;
@@ -391,7 +391,7 @@ export class SourceMemory {
     }
   }
 
-  /** Whether a table equals its broadcast state, as far as that is known. Call it inside a snapshot. */
+  /** Returns whether a table equals its broadcast state, as far as that is known. Call it inside a snapshot. */
   async holds(connection: Connection, plan: TablePlan): Promise<boolean> {
     if (plan.class === 'lookup' && !(await holdsLookups(connection, plan, this.lookups.get(plan.name)))) return false;
     const watch = this.watches.get(plan.name);
@@ -423,7 +423,7 @@ export class SourceMemory {
   }
 
   /**
-   * The first orphaned height, when the database no longer has the blocks that were broadcast; else null.
+   * Returns the first orphaned height, when the database no longer has the blocks that were broadcast; else null.
    *
    * @param heads the database's present blocks at the recent heights
    */
@@ -440,7 +440,7 @@ export class SourceMemory {
     return kept ? kept.height + 1 : Math.min(this.#recent[0]!.height, tip + 1);
   }
 
-  /** The older rows that a reader at one block has missed up to another block; null: not known. */
+  /** Returns the older rows that a reader at one block has missed up to another block; null: not known. */
   missedSince(since: number, head: Pick<BlockHead, 'height' | 'hashes'>): MissedChanges | null {
     // A group's last block carries the changes that the group made elsewhere.
     if (this.openGroup !== null && this.openGroup <= head.height) return null;
@@ -454,13 +454,13 @@ export class SourceMemory {
     return this.#recent;
   }
 
-  /** The facts for a successor; as a step from the last ones, where a step can carry them. @param isUncertain see `point` */
+  /** Returns the facts for a successor, as a step from the last ones where a step can carry them. @param isUncertain see `point` */
   tell(isUncertain: boolean): ResumePoint | ResumeStep {
     return this.#steps.tell(this.#facts(isUncertain), isUncertain, this.#isScoped);
   }
 
   /**
-   * The facts for a successor.
+   * Returns the facts for a successor.
    *
    * @param isUncertain readers of a snapshot continue from an unknown state: nothing counts as broadcast
    */
@@ -468,7 +468,7 @@ export class SourceMemory {
     return { ...this.#facts(isUncertain), recent: listOlder(this.#recent, this.#isScoped) };
   }
 
-  /** With all older rows of its blocks. */
+  /** Returns the facts with all older rows of its blocks. */
   #facts(isUncertain: boolean): ResumePoint {
     const watches = [...this.watches].map(([name, watch]): [string, KeptWatch] => [
       name,

@@ -15,8 +15,8 @@ type Spans = OlderChanges['spans'];
 const countOf = (spans: Spans) => Object.values(spans).reduce((sum, list) => sum + list.length, 0);
 
 /**
- * The blocks with the older rows that their groups sent: all tables for the newest groups, up to a limit; scoped tables only for
- * those before them. Readers that were away need these.
+ * Lists the blocks with the older rows that their groups sent, for readers that were away: of all tables for the newest
+ * groups, up to a limit; of scoped tables only for those before them.
  */
 export function listOlder(recent: readonly RecentBlock[], isScoped: (table: string) => boolean): RecentBlock[] {
   let [room, scopedRoom] = [LISTED_MAX, LISTED_MAX];
@@ -33,7 +33,7 @@ export function listOlder(recent: readonly RecentBlock[], isScoped: (table: stri
   return newestFirst.reverse();
 }
 
-/** The parts of tables that blocks list. */
+/** Returns the parts of tables that blocks list. */
 export function partsOf(blocks: readonly RecentBlock[]): number {
   return blocks.reduce((sum, { older, scoped }) => sum + countOf(older?.spans ?? scoped ?? {}), 0);
 }
@@ -60,8 +60,8 @@ export interface Told {
 }
 
 /**
- * The older rows that a reader at one block has missed up to another block, by the groups after it. The result may include rows of
- * later groups.
+ * Returns the older rows that a reader at one block has missed up to another block, by the groups after it. The result
+ * may include rows of later groups.
  *
  * @returns null where it is not known, or that other block was not broadcast
  */

@@ -16,7 +16,7 @@ export interface OlderPart {
   readonly where: string;
 }
 
-/** The tables that a reader has missed. Values with blocks in the snapshot are sent with those. @param last its highest block */
+/** Returns the tables that a reader has missed. Values with blocks in the snapshot are sent with those. @param last its highest block */
 export async function planOlderParts(
   connection: Connection,
   { plans, tables }: Pick<SourceLayout, 'plans' | 'tables'>,
@@ -50,7 +50,11 @@ export async function planOlderParts(
 /** Values of a table without blocks that come as parts of it; of more, all of it comes. */
 const MOST_VALUES = 100_000;
 
-/** The parts of a table without blocks that a reader has missed; null where all of it is to be sent. @param told none: nothing changed */
+/**
+ * Returns the parts of a table without blocks that a reader has missed; null where all of it is to be sent.
+ *
+ * @param told none: nothing changed
+ */
 export function planOtherPart(plan: TablePlan, { tables }: SourceLayout, told: readonly Span[]): OlderPart | null {
   const ranging = rangingOf(plan, tables);
   // Only of these is every change listed by its value.
@@ -63,7 +67,7 @@ export function planOtherPart(plan: TablePlan, { tables }: SourceLayout, told: r
   return { table: plan.name, spans, read: { table: plan.name, columns: plan.columns, sql, values: [] }, where };
 }
 
-/** From the lowest to the highest value that rows of some blocks have. */
+/** Reads the lowest and the highest value that rows of some blocks have. */
 async function valuesOf(
   connection: Connection,
   parent: string,

@@ -106,7 +106,7 @@ export function isStep(change: ResumePoint | ResumeStep): change is ResumeStep {
   return 'added' in change;
 }
 
-/** The resume point after a step. */
+/** Returns the resume point after a step. */
 export function advance(point: ResumePoint, { added, amendedLast, watches, ...facts }: ResumeStep): ResumePoint {
   const before = amendedLast ? [...point.recent.slice(0, -1), amendedLast] : point.recent;
   const recent = [...before, ...added].slice(-RECENT_BLOCKS);

@@ -16,7 +16,7 @@ export class ResumeSteps {
   #left = 0;
   #partsLeft = 0;
 
-  /** A block became the last one. */
+  /** Notes that a block became the last one. */
   noteBlock(): void {
     this.#added += 1;
   }
@@ -26,13 +26,13 @@ export class ResumeSteps {
     this.#isAmended ||= this.#added === 0;
   }
 
-  /** Something changed that no step can carry: the next point is handed over whole. */
+  /** Notes a change that no step can carry: the next point is handed over whole. */
   noteOther(): void {
     this.#left = 0;
   }
 
   /**
-   * The point, or what it adds to the one before.
+   * Returns the point, or what it adds to the one before.
    *
    * @param isUncertain readers of a snapshot continue from an unknown state
    * @param isScoped whether a table's rows have blocks

@@ -70,7 +70,7 @@ export class ServedTables {
   }
 }
 
-/** Whether MariaDB refused a statement because the account lacks a right on a table or a column. */
+/** Returns whether MariaDB refused a statement because the account lacks a right on a table or a column. */
 export function isDenied(caught: unknown): boolean {
   return DENIED.has(Number(Object(caught).errno));
 }

@@ -63,7 +63,7 @@ export async function readSnapshotChecksums(
   return { height, tables, lookups };
 }
 
-/** By scope column of a parent: the lowest value of some block or a later one. */
+/** Reads the lowest value of some block or a later one, by the scope column of a parent. */
 async function lowestValues(
   connection: Connection,
   { plans }: SourceLayout,

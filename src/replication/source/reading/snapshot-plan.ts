@@ -113,7 +113,7 @@ export async function planSnapshot(
   return { ...common, tables, updatedRows, wholeTables };
 }
 
-/** Whether rows of older blocks change or arrive: a client that knows no ranges gets them again. */
+/** Returns whether rows of older blocks change or arrive: a client that knows no ranges gets them again. */
 function changesLater({ name }: TablePlan): boolean {
   return HINTS.some(({ table, late }) => table === name && late === true);
 }
@@ -124,7 +124,7 @@ function travels(plan: TablePlan, { dbType }: SourceLayout, query: SnapshotQuery
   return !query.infraOnly || INFRA_TABLES.has(plan.name);
 }
 
-/** True when the source is writing a block: its rows are no part of the tip's state. */
+/** Returns whether the source is writing a block: its rows are no part of the tip's state. */
 async function hasBlocksAbove(connection: Connection, height: number): Promise<boolean> {
   return (await rows(connection, 'SELECT 1 FROM blocks WHERE block_index > ? LIMIT 1', [height])).length > 0;
 }
@@ -155,7 +155,7 @@ function readBlocks(plan: TablePlan, layout: SourceLayout, first: number, last: 
   return select(plan, `${quoteName(plan.name)} r`, 'r.block_index BETWEEN ? AND ?', order, [first, last]);
 }
 
-/** The rows above the id that the client states, if it holds the same rows up to it. */
+/** Reads the rows above the id that the client states, if it holds the same rows up to it. */
 async function readDelta(
   connection: Connection,
   plan: TablePlan,
@@ -176,7 +176,7 @@ async function isSmall(connection: Connection, { name }: TablePlan): Promise<boo
   return Number(found[0]?.['n']) < limit;
 }
 
-/** Current rows of a derived table under the keys that scoped rows of these blocks name; all of them where none can. */
+/** Reads the current rows of a derived table under the keys that scoped rows of these blocks name; all of them where none can. */
 function readTouched(plan: TablePlan, layout: SourceLayout, first: number, parts: readonly OlderPart[]): TableRead {
   const key = plan.identity ?? [];
   const feeders = layout.plans.filter(
@@ -209,7 +209,7 @@ function select(plan: TablePlan, from: string, where: string, order: string, val
   return { table: plan.name, columns: plan.columns, sql, values };
 }
 
-/** The order in which InnoDB keeps the rows, so that a whole table is read without sorting. */
+/** Returns the order in which InnoDB keeps the rows, so that a whole table is read without sorting. */
 function primaryOrder(plan: TablePlan, { tables }: SourceLayout): string {
   const primary = tables.find(({ name }) => name === plan.name)?.keys.find(({ name }) => name === 'PRIMARY');
   return (primary?.columns ?? [])

@@ -23,7 +23,7 @@ export class Sweep {
     return { passes: this.#passes, blocks: this.#blocks };
   }
 
-  /** One step, inside a snapshot of exactly the broadcast state. @returns null when no table needs one */
+  /** Takes one step, inside a snapshot of exactly the broadcast state. @returns null when no table needs one */
   async step(
     connection: Connection,
     layout: SourceLayout,
@@ -42,7 +42,7 @@ export class Sweep {
   }
 }
 
-/** Tables whose unchanged rows are sent as long as they are not known come first. */
+/** Sorts tables: first those whose unchanged rows are sent as long as they are not known. */
 function sweepOrder({ plans }: SourceLayout): readonly TablePlan[] {
   const touched = new Set(touchRules(plans).map(({ plan }) => plan));
   return plans.toSorted((a, b) => Number(touched.has(b)) - Number(touched.has(a)));

@@ -20,7 +20,7 @@ interface PageOrder {
 const MAX_DISPENSERS = 1_000_000;
 
 /**
- * One page of a lookup table, by id, its rows as JSON texts. Call it inside a snapshot.
+ * Reads one page of a lookup table, by id, its rows as JSON texts. Call it inside a snapshot.
  *
  * @param afterId null: from the beginning, an id of 0 included
  * @param maxBytes the page ends before rows that would make it longer; it always has its first row

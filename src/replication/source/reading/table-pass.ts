@@ -57,7 +57,7 @@ export class TablePass {
     if (table === this.#table) this.#table = null;
   }
 
-  /** One step, inside a snapshot of the broadcast block. @returns null when all tables are done with */
+  /** Takes one step, inside a snapshot of the broadcast block. @returns null when all tables are done with */
   async step(
     connection: Connection,
     plans: SourceLayout['plans'],

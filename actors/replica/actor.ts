@@ -178,7 +178,7 @@ function report(): void {
   host.tell('report', replicaReport(reported, stateText(machine.getSnapshot().value)));
 }
 
-/** A report soon: changes within a moment become one. */
+/** Schedules a report; changes within a moment become one. */
 function scheduleReport(): void {
   if (reportTimer) return;
   reportTimer = setTimeout(() => {

@@ -86,7 +86,7 @@ interface Pending {
   readonly timer: NodeJS.Timeout;
 }
 
-/** An error's wire form that any port takes: a detail that cannot be cloned is left out. */
+/** Returns an error's wire form that any port takes: a detail that cannot be cloned is left out. */
 export function portableError(error: PlatformError): WireError {
   const wire = error.toWire();
   try {
@@ -261,7 +261,7 @@ export class Channel<
     }
   }
 
-  /** An answer that arrives after its deadline finds nothing pending and is dropped. */
+  /** Settles the request of an answer. An answer that arrives after its deadline finds nothing pending and is dropped. */
   #settle(answer: Answer): void {
     const pending = this.#pending.get(answer.id);
     if (!pending) return;

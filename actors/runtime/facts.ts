@@ -5,7 +5,10 @@ const MAX_ENTRIES = 16;
 const MAX_TEXT_LENGTH = 200;
 const MAX_DEPTH = 3;
 
-/** The part of a value that fits a line of the timeline: JSON, few members, short, shallow. An error becomes code, policy and message. */
+/**
+ * Returns the part of a value that fits a line of the timeline: JSON, few members, short, shallow. An error becomes
+ * code, policy and message.
+ */
 export function factsOf(value: object | unknown, depth = 0): Facts {
   const facts: Record<string, Fact> = {};
   for (const [name, inner] of Object.entries(value ?? {})) {

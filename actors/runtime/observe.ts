@@ -2,7 +2,7 @@ import type { AnyStateMachine, InspectionEvent, SnapshotFrom, StateValue } from 
 import type { Transition } from '../../src/wire/state/transition.ts';
 import { factsOf } from './facts.ts';
 
-/** A state value as text: `polling.behind`; parallel regions joined by ` & `. */
+/** Returns a state value as text: `polling.behind`; parallel regions joined by ` & `. */
 export function stateText(value: StateValue): string {
   if (typeof value === 'string') return value;
   return Object.entries(value)
@@ -14,7 +14,7 @@ export function stateText(value: StateValue): string {
 }
 
 /**
- * An XState `inspect` callback that reports each change of the root machine's state, and nothing else.
+ * Returns an XState `inspect` callback that reports each change of the root machine's state, and nothing else.
  *
  * @param report must not throw; the machine is in the middle of a transition
  */

@@ -45,7 +45,7 @@ export class ActorDirectory<ToActor extends Protocol, Report> {
     throw new PlatformError('ACTOR_NOT_READY', { reason: 'no report yet', actor: databaseKey(id), state });
   }
 
-  /** Every known database, in the order in which the actors were started first. */
+  /** Returns every known database, in the order in which the actors were started first. */
   list(): DirectoryEntry<Report>[] {
     return this.#actors.ids().map((id) => ({
       id,

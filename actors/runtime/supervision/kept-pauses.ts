@@ -18,7 +18,7 @@ export class KeptPauses {
     this.#reasons = new Map(Object.entries(this.#read()));
   }
 
-  /** Why an actor is paused; undefined if it is not. */
+  /** Returns the reason for which an actor is paused; undefined if it is not. */
   reasonOf(key: string): string | undefined {
     return this.#reasons.get(key);
   }

@@ -30,7 +30,11 @@ export function replayTransition({ machine: name, event, from, to, detail, befor
   }
 }
 
-/** The opposite of `stateText` for machines without parallel states. @throws {Error} naming a state that does not exist */
+/**
+ * Returns the state value of a text, as the opposite of `stateText`, for machines without parallel states.
+ *
+ * @throws {Error} naming a state that does not exist
+ */
 function stateValue(machine: AnyStateMachine, text: string): StateValue {
   const path = text.split('.');
   let node = machine.root;

@@ -253,7 +253,7 @@ export class SupervisedActor<
     this.#reason = reason;
   }
 
-  /** Failing only logs: the successor still waits for the writer's lock. */
+  /** Ends the statements of an actor's earlier start. A failure is only logged: the successor still waits for the writer's lock. */
   async #reap(generation: number): Promise<void> {
     const { log, reap, reapDeadlineMs } = this.#context;
     const patience = new AbortController();

@@ -114,7 +114,7 @@ export class Supervisor<
   }
 
   /**
-   * An operator's pause: the actor stays down until an operator restarts it, even if its database changes.
+   * Pauses an actor for an operator: it stays down until an operator restarts it, even if its database changes.
    *
    * @param by who asked for it, and why; shown with the time for as long as it is paused
    */
@@ -124,7 +124,7 @@ export class Supervisor<
     await this.#options.pauses?.note(actorKey(id), reason);
   }
 
-  /** An operator's restart: out of parked, failed, stopped, paused or backoff at once, and with a full budget. */
+  /** Restarts an actor for an operator: at once out of parked, failed, stopped, paused or backoff, and with a full budget. */
   async restart(id: ActorName, graceMs = 10_000): Promise<void> {
     const actor = this.#find(id);
     await this.#options.pauses?.note(actorKey(id), null);
@@ -156,7 +156,7 @@ export class Supervisor<
     return [...this.#actors.values()].map((actor) => actor.id);
   }
 
-  /** For `GET /debug/actors`. */
+  /** Lists the actors for `GET /debug/actors`. */
   list(): ActorView<Id>[] {
     return [...this.#actors.values()].map((actor) => actor.view);
   }
@@ -201,7 +201,7 @@ function boundTo<Id>(
   return Object.fromEntries(bound);
 }
 
-/** `process.exit` would wait for the thread. */
+/** Kills the process; `process.exit` would wait for the thread. */
 function killProcess(log: Logger): void {
   log.fatal('the thread does not end: killing the process; its guardian restarts it');
   process.kill(process.pid, 'SIGKILL');

@@ -41,7 +41,7 @@ export class Watchdog {
     this.#lookIn(options.timeoutMs);
   }
 
-  /** A beacon came. @param cpuMs what the thread had computed when it sent it */
+  /** Takes a beacon. @param cpuMs what the thread had computed when it sent it */
   feed(cpuMs: number): void {
     if (this.#isStopped) return;
     this.#fedAt = performance.now();

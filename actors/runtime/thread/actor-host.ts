@@ -54,7 +54,7 @@ export interface ActorHost<ToMain extends Protocol, Told extends Notices> {
 }
 
 /**
- * The thread's end of one actor. Call it once, first thing in an actor's entry.
+ * Hosts one actor at the thread's end. Call it once, first thing in an actor's entry.
  *
  * Faults of handlers are answered and logged; an error that nobody caught is logged with its cause, told to the
  * supervisor, and ends the thread.
@@ -104,7 +104,7 @@ export function hostActor<
   };
 }
 
-/** The first beacon goes out at once: it says that the thread is up. */
+/** Starts the beacon. The first one goes out at once: it says that the thread is up. */
 function startBeacon(
   mailbox: { mailboxDepth: number; oldestMs: number },
   intervalMs: number,

@@ -42,7 +42,7 @@ export class CircuitBreaker {
     return this.#machine.getSnapshot().hasTag('refuse');
   }
 
-  /** Fulfilled when a call may be made; rejected when the signal is aborted. */
+  /** Waits until a call may be made; rejects when the signal is aborted. */
   async admission(signal: AbortSignal): Promise<void> {
     await waitFor(this.#machine, (snapshot) => !snapshot.hasTag('refuse'), { signal });
   }
@@ -56,7 +56,7 @@ export class CircuitBreaker {
   }
 }
 
-/** The breaker of an actor's database, by its settings. @param changed called after each change of state */
+/** Makes the breaker of an actor's database, by its settings. @param changed called after each change of state */
 export function databaseBreaker(
   { id, circuitFailures, circuitCooldownMs }: BreakerSettings,
   log: Logger,

@@ -55,7 +55,7 @@ export class DatabasePulse {
     clearInterval(this.#timer);
   }
 
-  /** Silence is counted in ticks: a thread that was busy itself has not waited for an answer. */
+  /** Counts a tick of silence, by ticks and not by time: a thread that was busy itself has not waited for an answer. */
   #tick(): void {
     if (this.#isAsking) {
       this.#silentMs += TICK_MS;

@@ -53,7 +53,7 @@ export class Effects {
   }
 
   /**
-   * The logic of one effect.
+   * Returns the logic of one effect.
    *
    * @param attempt its output ends the effect; null: it led nowhere, and another is made after a pause
    */

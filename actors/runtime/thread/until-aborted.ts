@@ -1,4 +1,4 @@
-/** The outcome of work, or the signal's reason as soon as it is aborted; the work itself continues. */
+/** Returns the outcome of work, or rejects with the signal's reason as soon as it is aborted; the work itself continues. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const stop = () => reject(signal.reason);

@@ -41,7 +41,7 @@ const PROBE_EVERY_MS = 1_000;
 /** Time that readiness waits for a probe. */
 const PROMPT_MS = 250;
 
-/** The hub's front door: JSON-RPC in the frame of every service. @throws {PlatformError} CONFIG_INVALID */
+/** Creates the hub's front door: JSON-RPC in the frame of every service. @throws {PlatformError} CONFIG_INVALID */
 export function createHubApp(deps: HubAppDeps): FastifyInstance {
   const { config, database, set, serves, placeOf, stream, clockOffMs } = deps;
   const origins = [...(config.CORS_ORIGINS ?? []), ...(config.CORS_ORIGIN ?? [])];
@@ -56,7 +56,7 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
     });
     last = own;
   };
-  /** A database that hangs keeps nobody waiting for longer than a moment: then what the last probe found counts. */
+  /** Asks the database, for a moment at most: when it hangs, what the last probe found counts. */
   const probe = async () => {
     if (last.isOver && performance.now() - last.at >= PROBE_EVERY_MS) look();
     return await Promise.race([last.answer, sleep(PROMPT_MS, undefined, { ref: false }).then(() => answered)]);

@@ -40,7 +40,7 @@ const MOST_DELTAS = 9;
 
 const urlOf = ({ host, port }: HubAddress): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
 
-/** A reader of the hub's configuration. @see the section "Hub configuration store" of the specification */
+/** Creates a reader of the hub's configuration. @see the section "Hub configuration store" of the specification */
 export function createHubClient({ hosts, apiKey, timeoutMs }: HubClientOptions): HubClient {
   let known: Known | undefined;
 

@@ -1,8 +1,8 @@
 import { type ConfigAnswer, type ConfigTree, countEntries, entriesOf } from './store/config-tree.ts';
 
 /**
- * Whether changes since a watermark, merged into what was known, are the whole configuration. They are not after a removal,
- * which no change tells of, nor where the hub has another history, such as a restored backup.
+ * Returns whether changes since a watermark, merged into what was known, are the whole configuration. They are not
+ * after a removal, which no change tells of, nor where the hub has another history, such as a restored backup.
  */
 export function isWhole(known: ConfigAnswer, changes: ConfigAnswer, merged: ConfigTree): boolean {
   if (isBelow(changes.watermark, known.watermark) || isBelow(changes.seq, known.seq)) return false;

@@ -26,7 +26,8 @@ const DATABASE_NAME = /^[A-Za-z0-9_]{1,64}$/;
 const MAX_PROBLEMS = 100;
 
 /**
- * The databases that a configuration names: modules `<prefix>-indexer` and `<prefix>-decoder`, whatever the prefix.
+ * Finds the databases that a configuration names: modules `<prefix>-indexer` and `<prefix>-decoder`, whatever the
+ * prefix.
  *
  * Of several modules for one database the first usable one counts and the others are problems, however they spell its network.
  * @param options `coordinates: false` when only names count, as in client mode: host, port and account may then be missing

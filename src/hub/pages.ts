@@ -6,7 +6,8 @@ const FIRST_ROWS = 2;
 const PAGE_BYTES = 48 * 1024;
 
 /**
- * The rows of a list, some at a time, until so many were read or none is left: what is in memory is one page, whatever a caller asks.
+ * Yields the rows of a list, some at a time, until so many were read or none is left: what is in memory is one page,
+ * whatever a caller asks.
  *
  * @param read the page after a row's id; undefined: the first one
  * @returns the JSON of each page that has rows; it is gone when the next is asked for

@@ -1,6 +1,6 @@
 import { type Pipeline, pipelineBehind } from '../wire/state/pipeline.ts';
 
-/** The hub as it knows itself: its database → hub. @param answers whether the database answered when it was asked last */
+/** Returns the hub as it knows itself: its database → hub. @param answers whether the database answered when it was asked last */
 export function hubPipeline(databaseName: string, answers: boolean): Pipeline {
   return pipelineBehind(
     {

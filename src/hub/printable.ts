@@ -1,4 +1,4 @@
-/** A name from outside, fit for one line of a log: at most 64 characters, all of them printable ASCII. */
+/** Returns a name from outside, fit for one line of a log: at most 64 characters, all of them printable ASCII. */
 export function printable(name: string): string {
   return JSON.stringify(name.slice(0, 64))
     .slice(1, -1)

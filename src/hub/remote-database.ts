@@ -20,7 +20,7 @@ interface DatabaseActor {
 const PATIENCE_MS = 500;
 const PROBE_LIMIT_MS = 4_500;
 
-/** The hub's database as its main thread has it: each statement is run by the actor. */
+/** Returns the hub's database as its main thread has it: each statement is run by the actor. */
 export function remoteDatabase({ ask, state }: DatabaseActor): HubDatabase {
   const deadlineOf = (way: Way) => ({ deadlineMs: CALL_LIMITS_MS[way] + PATIENCE_MS });
   const checkReady = () => {

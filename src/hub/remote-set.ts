@@ -36,7 +36,7 @@ interface SetActor extends Omit<HubSetMember, 'write' | 'decide'> {
 /** Time for a question beside the wait for the set. */
 const PATIENCE_MS = 1_000;
 
-/** The set as the main thread has it: an actor submits and votes. */
+/** Returns the set as the main thread has it: an actor submits and votes. */
 export function remoteSet({ writeTimeoutMs, submit, ...member }: SetActor): HubSetMember {
   return {
     ...member,

@@ -149,15 +149,15 @@ const isOf =
   ([module]: readonly [string, ModuleParams]): boolean =>
     module.endsWith(`-${service}`);
 
-/** A module's name without its prefix. */
+/** Returns a module's name without its prefix. */
 const suffixOf = (module: string) => module.slice(module.indexOf('-') + 1);
 
-/** Fit for one line. */
+/** Returns whether a text is fit for one line. */
 function isUsable(text: string): boolean {
   return text.length <= MAX_TEXT_LENGTH && !/\p{Cc}/u.test(text);
 }
 
-/** The modules of a network, however the hub spells it. */
+/** Finds the modules of a network, however the hub spells it. */
 function modulesOf(tree: ConfigTree, wanted: ChainNetwork): [module: string, params: ModuleParams][] {
   return Object.entries(tree).flatMap(([chain, networks]) =>
     Object.entries(networks).flatMap(([network, modules]) =>

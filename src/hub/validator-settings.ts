@@ -62,7 +62,7 @@ export function validatorSettingsOf(
   };
 }
 
-/** Facts about the set, as the methods of its hub have them. */
+/** Returns facts about the set, as the methods of its hub have them. */
 export function quorumOf({ set, seed }: Pick<ValidatorSettings, 'set' | 'seed'>): {
   readonly self: string;
   readonly keys: readonly string[];

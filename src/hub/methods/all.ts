@@ -45,7 +45,7 @@ interface HubNews extends Pick<PriceSettings, 'onChange'>, Pick<OracleHealth, 'c
 /** Writes that a set of hubs does not order yet. */
 const NOT_ORDERED = ['registervalidator', 'syncvalidators', 'rotatevalidator', 'deregistervalidator'];
 
-/** The methods of a hub. @see the section "Hub (JSON-RPC 2.0 on HUB_PORT)" of the specification */
+/** Returns the methods of a hub. @see the section "Hub (JSON-RPC 2.0 on HUB_PORT)" of the specification */
 export function hubMethods(
   database: HubDatabase,
   settings: HubMethodSettings,

@@ -17,7 +17,7 @@ const KnownTip = Type.Object({
   trusted: Type.Boolean({ description: 'whether a caller with the key, or on the machine of the hub, said it' })
 });
 
-/** The methods about the tips of chains, which are no configuration: they change with each block. */
+/** Returns the methods about the tips of chains, which are no configuration: they change with each block. */
 export function chainTipMethods(
   database: HubDatabase,
   { pushNeedsKey, isTrusted }: PushSettings

@@ -28,10 +28,10 @@ export const GenerationSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_S
 /** As MariaDB prints it, UTC. */
 export const TimeSchema = Type.String();
 
-/** A value or null. */
+/** Returns the schema of a value or null. */
 export const Nullable = <T extends Type.TSchema>(schema: T) => OrNull(schema);
 
-/** One of a few words. */
+/** Returns the schema of one of a few words. */
 export const OneOf = <const W extends readonly string[]>(words: W) =>
   Type.Unsafe<W[number]>({ type: 'string', enum: [...words] });
 

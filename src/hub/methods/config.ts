@@ -29,7 +29,7 @@ interface ConfigSettings {
   readonly readNeedsKey: boolean | undefined;
 }
 
-/** The methods that read and write the configuration. @param set  null: this hub writes directly */
+/** Returns the methods that read and write the configuration. @param set  null: this hub writes directly */
 export function configMethods(
   database: HubDatabase,
   set: HubSetMember | null,

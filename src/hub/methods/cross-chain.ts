@@ -45,7 +45,7 @@ const Action = {
   dest_chain: ChainSchema
 };
 
-/** The methods about what one chain does for another. */
+/** Returns the methods about what one chain does for another. */
 export function crossChainMethods(database: HubDatabase, facts: ChainFacts): Readonly<Record<string, RpcMethod>> {
   return {
     requestattestation: rpcMethod({

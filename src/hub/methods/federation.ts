@@ -20,7 +20,7 @@ const SignedSchema = Type.Object({
   sig: Type.String()
 });
 
-/** The methods of a hub in validator mode about its set. */
+/** Returns the methods of a hub in validator mode about its set. */
 export function federationMethods(database: HubDatabase, set: HubSetMember): Readonly<Record<string, RpcMethod>> {
   const { self, keys, quorum, votes, isSafe } = set;
   return {

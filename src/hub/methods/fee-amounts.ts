@@ -27,7 +27,7 @@ interface FeeAmounts {
 const UNIT = 10n ** 18n;
 const STEP = 10n ** 10n;
 
-/** The amounts of a fee, rounded up: what is quoted is never too little. A fee of nothing needs no price. */
+/** Returns the amounts of a fee, rounded up: what is quoted is never too little. A fee of nothing needs no price. */
 export function feeAmounts({ gasCost, gasPrice, gasTokenUsd, coinUsd, coin }: FeeParts): FeeAmounts {
   const amount = roundUp(BigInt(gasCost) * amountOf(gasPrice));
   const perToken = priceOf(gasTokenUsd);
@@ -49,7 +49,7 @@ function amountOf(gasPrice: string): bigint {
   return amount;
 }
 
-/** Null for a price that is none, such as 0. */
+/** Reads a price; null for one that is none, such as 0. */
 function priceOf(text: string | null): bigint | null {
   return (text === null ? null : parseAmount(text)) || null;
 }

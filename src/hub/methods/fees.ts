@@ -17,7 +17,12 @@ const Many = Type.Optional(
 );
 const Whether = Type.Optional(Type.Boolean({ description: 'default: false' }));
 
-/** The method that says what an action costs. @param profile its gas schedule, and who may say what the gas token costs @param clock epoch milliseconds */
+/**
+ * Returns the method that says what an action costs.
+ *
+ * @param profile its gas schedule, and who may say what the gas token costs
+ * @param clock epoch milliseconds
+ */
 export function feeMethods(
   database: HubDatabase,
   profile: Profile,

@@ -40,7 +40,8 @@ const ProposalSchema = Type.Object({
 });
 
 /**
- * The methods by which parameters are changed. Without consensus this hub is the whole electorate, so its vote decides.
+ * Returns the methods by which parameters are changed. Without consensus this hub is the whole electorate, so its vote
+ * decides.
  *
  * @param votingPeriodMs GOV_VOTING_PERIOD
  * @param settings the hub's own, by their names: the numbers among them are the current values of parameters of these names
@@ -141,7 +142,7 @@ export function governanceMethods(
 /** Milliseconds as MariaDB prints a time, UTC. */
 const timeText = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
 
-/** A change is applied as soon as it is decided. */
+/** Returns a proposal with its times; a change is applied as soon as it is decided. */
 function withTimes({ voting_start, voting_end, decided_at, ...proposal }: Proposal) {
   const decided = decided_at === null ? null : timeText(decided_at);
   return {

@@ -31,7 +31,8 @@ const STATES = {
 } as const;
 
 /**
- * The methods about parts of consensus that this hub does not have: clients in use ask for them, and read `error` or `active`.
+ * Returns the methods about parts of consensus that this hub does not have: clients in use ask for them, and read
+ * `error` or `active`.
  *
  * @param isOfSet  whether it decides with the hubs of a set
  */

@@ -36,7 +36,7 @@ const RoundSchema = Type.Object({
 /** Rounds of an answer: each has some 10 KB. */
 const DEFAULT_ROUNDS = 10;
 
-/** The methods of a hub in validator mode about the rounds of prices of its set. @param members  hubs of the set */
+/** Returns the methods of a hub in validator mode about the rounds of prices of its set. @param members  hubs of the set */
 export function priceRoundMethods(database: HubDatabase, members: number): Readonly<Record<string, RpcMethod>> {
   const needed = Math.floor((2 * members) / 3) + 1;
   return {

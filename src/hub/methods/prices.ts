@@ -72,7 +72,7 @@ const RoundSchema = Type.Object(
   },
   closed
 );
-/** `btc` is BTC: rows have one spelling of a coin. */
+/** Returns BTC for `btc`: rows have one spelling of a coin. */
 const ticker = (name: string): string => name.toUpperCase();
 /** Rows that are read at once: each may carry a proof of some 20 KB. */
 const PAGE_ROWS = 100;
@@ -84,7 +84,7 @@ export interface PriceSettings extends PushSettings {
   readonly now: () => number;
 }
 
-/** The methods about prices. */
+/** Returns the methods about prices. */
 export function priceMethods(
   database: HubDatabase,
   { pushNeedsKey, isTrusted, onChange, now }: PriceSettings

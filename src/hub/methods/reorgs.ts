@@ -35,7 +35,7 @@ const ReorgSchema = Type.Object({
   status: OneOf(REORG_STATES)
 });
 
-/** The methods about reorganised chains. */
+/** Returns the methods about reorganised chains. */
 export function reorgMethods(database: HubDatabase, facts: ChainFacts): Readonly<Record<string, RpcMethod>> {
   return {
     reportreorg: rpcMethod({

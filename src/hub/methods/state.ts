@@ -65,7 +65,7 @@ export interface OracleHealth {
   readonly clockOffMs: () => number;
 }
 
-/** The methods that say how the hub is. @param oracle null: it finds no prices  @param set  null: no validator mode */
+/** Returns the methods that say how the hub is. @param oracle null: it finds no prices  @param set  null: no validator mode */
 export function stateMethods(
   database: HubDatabase,
   oracle: OracleHealth | null,
@@ -140,7 +140,7 @@ const MOST_AHEAD_S = 60;
 /** Largest accepted error of the machine's clock: HTTP gives whole seconds, and an answer takes some time. */
 const MOST_OFF_S = 60;
 
-/** Before the first round has prices their age is that of the search. */
+/** Reads the age of the prices. Before the first round has any, it is the age of the search. */
 async function readPriceHealth(oracle: OracleHealth | null, oldestOf: OldestOf) {
   if (oracle === null) return { oracle_last_finalized_age_s: null, oracle_stale: false };
   const oldest = await oldestOf(oracle);

@@ -65,7 +65,7 @@ interface ValidatorSettings extends PushSettings {
 /** Validators that are read at once, some 48 KB: a list has one page, unless strangers fill the table. */
 const PAGE_ROWS = 200;
 
-/** All active validators: of a long list one page is in memory, and the next is read when its reader has taken it. */
+/** Lists all active validators: of a long list one page is in memory, and the next is read when its reader has taken it. */
 async function listValidators(
   database: HubDatabase,
   { charge }: Pick<RpcCaller, 'charge'>
@@ -83,7 +83,7 @@ async function listValidators(
   });
 }
 
-/** The methods about validators. */
+/** Returns the methods about validators. */
 export function validatorMethods(
   database: HubDatabase,
   { pushNeedsKey, isTrusted, minimumStakes }: ValidatorSettings

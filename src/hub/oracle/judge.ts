@@ -100,7 +100,7 @@ export function foundPrices(
   });
 }
 
-/** The pair whose sources differ most from their median, and by how many percent. */
+/** Returns the pair whose sources differ most from their median, and by how many percent. */
 export function widestOf(byPair: TimelyPrices['byPair']): { readonly pair: string; readonly percent: number } {
   let widest = { pair: '', percent: 0 };
   for (const [pair, found] of byPair) {
@@ -113,9 +113,9 @@ export function widestOf(byPair: TimelyPrices['byPair']): { readonly pair: strin
 }
 
 /**
- * The price of each pair: the median of what its sources said, a quarter above or below the last one at most. Where one source
- * alone of several says it, it is also within a twentieth of the last price that two carried, for each day since then. The first
- * one is within the bounds of its coin.
+ * Returns the price of each pair: the median of its sources' prices, at most a quarter above or below the last one.
+ * Where one source alone of several has it, it is also within a twentieth of the last price that two carried, for each
+ * day since then. The first one is within the bounds of its coin.
  *
  * @param known of each pair that has a price @param now epoch milliseconds, the time of the round
  */

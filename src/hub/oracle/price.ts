@@ -23,7 +23,7 @@ const PLAUSIBLE: Readonly<Record<PricedCoin, readonly [Price, Price]>> = {
   DOGE: [ONE / 1_000_000n, 10n ** 5n * ONE]
 };
 
-/** The price that a source's JSON says, a number or a decimal text; null for anything else. Halves are rounded up. */
+/** Reads the price in a source's JSON, a number or a decimal text; null for anything else. Halves are rounded up. */
 export function readPrice(said: unknown): Price | null {
   // A double's shortest text has an exponent below 10^-6 and from 10^21 on.
   const text = typeof said === 'number' && Number.isFinite(said) ? said.toFixed(PLACES + 1) : said;
@@ -34,12 +34,12 @@ export function readPrice(said: unknown): Price | null {
   return price > 0n && price <= MOST ? price : null;
 }
 
-/** A decimal with 8 places. */
+/** Formats a price as a decimal with 8 places. */
 export function formatPrice(price: Price): string {
   return `${price / ONE}.${String(price % ONE).padStart(PLACES, '0')}`;
 }
 
-/** The price in the middle; of two middles their mean, and null where they are too far apart, or nothing is there. */
+/** Returns the price in the middle; of two middles their mean, and null where they are too far apart, or nothing is there. */
 export function medianPrice(prices: readonly Price[]): Price | null {
   const sorted = prices.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0));
   const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
@@ -50,14 +50,14 @@ export function medianPrice(prices: readonly Price[]): Price | null {
   return (sum + 1n) / 2n;
 }
 
-/** A price, or the bound that it is beyond: a whole number of percent of another one. */
+/** Returns a price, or the bound that it is beyond: a whole number of percent of another one. */
 export function boundTo(price: Price, other: Price, percent: number): Price {
   const step = BigInt(Math.min(percent, 100));
   const [least, most] = [(other * (100n - step)) / 100n, (other * (100n + BigInt(percent))) / 100n];
   return price < least ? least : price > most ? most : price;
 }
 
-/** Whether a first price, in any of the fiats, can be one of the coin: a wrong unit or a made-up number is out of these bounds. */
+/** Returns whether a first price, in any of the fiats, can be one of the coin: a wrong unit or a made-up number is out of these bounds. */
 export function isPlausible(coin: PricedCoin, price: Price): boolean {
   const [least, most] = PLAUSIBLE[coin];
   return price >= least && price <= most;

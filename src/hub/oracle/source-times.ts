@@ -2,9 +2,9 @@
 const MOST_OFF_MS = 1_800_000;
 
 /**
- * The time that the answers of sources are judged by: of this machine's clock and theirs the one in the middle, so that neither
- * a clock that was set wrong nor one source that stands still or lies decides. Of two middles it is their mean: where two clocks
- * are more than an hour apart nobody knows which is right, and neither is timely.
+ * Returns the time that the answers of sources are judged by: of this machine's clock and theirs the one in the middle,
+ * so that neither a clock that was set wrong nor one source that stands still or lies decides. Of two middles it is
+ * their mean: where two clocks are more than an hour apart nobody knows which is right, and neither is timely.
  *
  * @param own epoch milliseconds, as the others @param said what the HTTP servers of the sources say
  */
@@ -29,10 +29,10 @@ export class LastChanges {
   }
 }
 
-/** Whether a time is near enough to now. */
+/** Returns whether a time is near enough to now. */
 export const isTimely = (time: number, now: number): boolean => Math.abs(now - time) <= MOST_OFF_MS;
 
-/** Epoch milliseconds of what a source says: seconds since 1970, or ISO 8601; null where it says none. */
+/** Reads a source's time as epoch milliseconds: seconds since 1970, or ISO 8601; null where it says none. */
 export function readSourceTime(said: unknown): number | null {
   const time = typeof said === 'number' ? said * 1_000 : typeof said === 'string' ? Date.parse(said) : Number.NaN;
   return Number.isFinite(time) ? time : null;

@@ -72,7 +72,7 @@ class Tallies {
     }
   }
 
-  /** The groups of five addresses and more, the largest first; then all others together, each installation once. */
+  /** Groups installations by address: groups of five and more, the largest first; then all others together, each installation once. */
   groups(): Group[] {
     const all = [...this.#tallies];
     const told = all.filter(([key, tally]) => key !== OTHER && tally.isLarge);

@@ -21,7 +21,7 @@ const MOST_TIPS = 256;
 /** A tip that is older counts no more against what anybody else says. */
 const FRESH_S = 86_400;
 
-/** Every tip, by its network. */
+/** Reads every tip, by its network. */
 export async function selectTips(connection: Connection): Promise<KnownTip[]> {
   const found = await rows<ChainTip & { age_s: number; trusted: number }>(
     connection,
@@ -42,8 +42,9 @@ export async function selectBitcoinHeight(connection: Connection): Promise<numbe
 }
 
 /**
- * The last one that is said counts, also when it is lower: a chain may have been reorganised; and in the spelling of who said it,
- * for names that differ in case only are one. What a stranger says takes the place of a trusted tip after a day only. Of strangers' networks the stalest goes when there are too many.
+ * Writes a tip. The last one counts, also when it is lower, for a chain may have been reorganised; and in its spelling,
+ * for names that differ in case only are one. A stranger's tip replaces a trusted one only after a day. Of strangers'
+ * networks the stalest goes when there are too many.
  *
  * @returns why it was not kept; null when it was
  */

@@ -29,7 +29,7 @@ export interface ConfigAnswer {
 /** Stands for a password where a hub tells it to a caller without its key. */
 export const MASK = '<needs HUB_API_KEY>';
 
-/** Whether a parameter is a password: `pass`, or that of one role, such as `pass_indexer`. */
+/** Returns whether a parameter is a password: `pass`, or that of one role, such as `pass_indexer`. */
 export const isPassword = (param: string): boolean => param === 'pass' || param.startsWith('pass_');
 
 /** Far above any deployment; keeps a hostile hub from growing a tree for ever. */
@@ -37,7 +37,7 @@ const MAX_ENTRIES = 100_000;
 
 type WritableTree = Record<string, Record<string, Record<string, Record<string, string>>>>;
 
-/** A later entry replaces an earlier one of the same name. */
+/** Builds a tree of entries; a later entry replaces an earlier one of the same name. */
 export function buildTree(entries: Iterable<ConfigEntry>): ConfigTree {
   const tree: WritableTree = Object.create(null);
   const branch = <T>(parent: Record<string, T>, name: string): T => {
@@ -50,7 +50,7 @@ export function buildTree(entries: Iterable<ConfigEntry>): ConfigTree {
   return tree;
 }
 
-/** Every value of a tree, in its order. */
+/** Yields every value of a tree, in its order. */
 export function* entriesOf(tree: ConfigTree): Generator<ConfigEntry> {
   for (const [coin, networks] of Object.entries(tree))
     for (const [network, modules] of Object.entries(networks))
@@ -65,7 +65,7 @@ export function countEntries(tree: ConfigTree): number {
   return count;
 }
 
-/** The base with the newer values on top. @throws {PlatformError} HUB_UNREACHABLE above 100000 entries */
+/** Merges the newer values over the base. @throws {PlatformError} HUB_UNREACHABLE above 100000 entries */
 export function mergeTrees(base: ConfigTree, newer: ConfigTree): ConfigTree {
   const merged = buildTree([...entriesOf(base), ...entriesOf(newer)]);
   if (countEntries(merged) > MAX_ENTRIES)
@@ -74,7 +74,8 @@ export function mergeTrees(base: ConfigTree, newer: ConfigTree): ConfigTree {
 }
 
 /**
- * The result of `getallconfigs` from a server that is not trusted: an envelope, or the bare tree of older servers.
+ * Reads the result of `getallconfigs` from a server that is not trusted: an envelope, or the bare tree of older
+ * servers.
  *
  * Values that are not text, number or boolean are left out.
  * @throws {PlatformError} HUB_UNREACHABLE naming what is not a tree

@@ -101,7 +101,7 @@ export async function applyConfigEdits(
   throw new PlatformError('REQUEST_INVALID', { reason });
 }
 
-/** Every name: `BTC`, `BTC/mainnet`, `BTC/mainnet/btc-indexer`. */
+/** Reads every name: `BTC`, `BTC/mainnet`, `BTC/mainnet/btc-indexer`. */
 async function selectModules(connection: Connection): Promise<ReadonlySet<string>> {
   const found = await rows<ConfigEntry & Record<string, unknown>>(
     connection,

@@ -61,7 +61,7 @@ export const selectAttestations = (
     limit
   ]);
 
-/** The newest one of an action; undefined: there is none. */
+/** Reads the newest one of an action; undefined: there is none. */
 export async function selectAttestationOf(
   connection: Connection,
   chain: string,
@@ -88,7 +88,7 @@ export const selectSwaps = (
 ): Promise<Swap[]> =>
   rows<Swap>(connection, `${SWAP} WHERE ? IS NULL OR status = ? ORDER BY id DESC LIMIT ?`, [status, status, limit]);
 
-/** Undefined when the action began none. */
+/** Reads the swap that an action began; undefined for none. */
 export async function selectSwap(
   connection: Connection,
   chain: string,

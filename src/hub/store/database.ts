@@ -328,10 +328,10 @@ const STATEMENT_TIMEOUT = 1969;
 
 const numberOf = (caught: unknown): number => (Object(caught) as { errno?: number }).errno ?? 0;
 
-/** Whether work refused what its caller asked for; the database is well then. */
+/** Returns whether work refused what its caller asked for; the database is well then. */
 const isRefusal = (caught: unknown): boolean => caught instanceof PlatformError && caught.status < 500;
 
-/** Whether MariaDB answered, if not what was wanted: it is not down. */
+/** Returns whether MariaDB answered, though not as wanted: then it is not down. */
 function isAnswer(caught: unknown): boolean {
   const errno = numberOf(caught);
   if (NO_WRITES.has(errno) || LOCKED.has(errno) || errno === STATEMENT_TIMEOUT) return true;
@@ -355,7 +355,7 @@ function bytesFrom(connection: Connection): () => number {
   return () => (stream?.bytesRead ?? 0) - before;
 }
 
-/** The connection for one use, which tells when a statement was answered. */
+/** Returns the connection for one use, which tells when a statement was answered. */
 function noting(connection: Connection, answered: () => void): Connection {
   const query = async (...given: Parameters<Connection['query']>) => {
     const found = await connection.query(...given);
@@ -365,7 +365,7 @@ function noting(connection: Connection, answered: () => void): Connection {
   return { query } as unknown as Connection;
 }
 
-/** A connection whose work failed otherwise is ended by the caller, and MariaDB rolls back. */
+/** Runs work in a transaction. The caller ends a connection whose work failed otherwise, and MariaDB rolls back. */
 async function inTransaction<T>(connection: Connection, begin: readonly string[], work: () => Promise<T>): Promise<T> {
   for (const statement of begin) await connection.query(statement);
   try {

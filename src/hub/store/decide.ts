@@ -7,7 +7,7 @@ import {
   transition
 } from 'xstate';
 
-/** The state of a machine without parallel states after some events. Pure: nothing is started. */
+/** Returns the state of a machine without parallel states after some events. Pure: nothing is started. */
 export function stateAfter<M extends AnyStateMachine>(
   machine: M,
   input: InputFrom<M>,

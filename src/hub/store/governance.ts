@@ -74,7 +74,7 @@ const SELECT = `SELECT id, proposal_id, proposer_pubkey, parameter, current_valu
        (SELECT COUNT(*) FROM governance_votes v WHERE v.proposal_id = p.proposal_id AND v.vote = 'reject') AS rejections
   FROM governance_proposals p`;
 
-/** The newest ones as they are at a time, whether or not their end was written down yet. */
+/** Reads the newest ones as they are at a time, whether or not their end was written down yet. */
 export async function selectProposals(
   connection: Connection,
   {
@@ -205,7 +205,7 @@ async function settle(connection: Connection, proposal: Proposal, at: number): P
   return { ...proposal, decided_at };
 }
 
-/** A stored proposal with the state that its votes and a time lead to. */
+/** Returns a stored proposal with the state that its votes and a time lead to. */
 function asOf(proposal: Proposal, at: number): Proposal {
   if (proposal.status !== 'voting') return proposal;
   const { approvals, rejections, voting_end, validator_snapshot } = proposal;

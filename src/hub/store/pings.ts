@@ -98,7 +98,7 @@ export async function pageOfInstallations(
   });
 }
 
-/** The modules of a stored ping. */
+/** Returns the modules of a stored ping. */
 export function modulesOf({ modules }: Pick<StoredInstallation, 'modules'>): readonly PingModule[] {
   return JSON.parse(modules) as PingModule[];
 }

@@ -45,7 +45,7 @@ export function findProposalFault(
   return from === null ? null : findChangeFault(parameter, from, proposedValue);
 }
 
-/** Whether two texts are one value: 1.50 is 1.5. */
+/** Returns whether two texts are one value: 1.50 is 1.5. */
 function isSame(a: string, b: string): boolean {
   const [first, second] = [parseAmount(a), parseAmount(b)];
   return a === b || (first !== null && first === second);

@@ -33,7 +33,7 @@ interface ReorgReport extends Pick<Reorg, 'reorg_height' | 'old_hash' | 'new_has
 /** Pause between two reports about one chain. */
 const PAUSE_S = 60;
 
-/** The newest ones. @param chain null: of all chains */
+/** Reads the newest ones. @param chain null: of all chains */
 export const selectReorgs = (connection: Connection, chain: string | null, limit: number): Promise<Reorg[]> =>
   rows<Reorg>(
     connection,

@@ -54,7 +54,7 @@ const MOST_ACTIVE = 10_000;
 const NEWEST_REWARDS = 100;
 const COLUMNS = 'signing_pubkey, addr, chains, status, created_at, updated_at';
 
-/** Some of the active ones, by their keys. @param after a key; '' for the first */
+/** Reads some of the active ones, by their keys. @param after a key; '' for the first */
 export const pageOfValidators = (connection: Connection, after: string, most: number): Promise<Validator[]> =>
   rows<Validator>(
     connection,
@@ -62,7 +62,7 @@ export const pageOfValidators = (connection: Connection, after: string, most: nu
     [after, most]
   );
 
-/** Whether an active one has the address. */
+/** Returns whether an active one has the address. */
 export async function hasValidatorAt(connection: Connection, addr: string): Promise<boolean> {
   const found = await rows(connection, "SELECT 1 FROM validators WHERE addr = ? AND status = 'active' LIMIT 1", [addr]);
   return found.length > 0;
@@ -86,7 +86,7 @@ export async function selectActiveKeys(
   return { count: Number(total!.count), active: found.map(({ signing_pubkey: key }) => key) };
 }
 
-/** One of any status; undefined when the key is unknown. */
+/** Reads one of any status; undefined when the key is unknown. */
 export async function selectValidator(connection: Connection, pubkey: string): Promise<Validator | undefined> {
   return (await rows<Validator>(connection, `SELECT ${COLUMNS} FROM validators WHERE signing_pubkey = ?`, [pubkey]))[0];
 }

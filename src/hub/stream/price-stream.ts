@@ -124,7 +124,10 @@ export class PriceStream {
     for (const { socket } of this.#subscribers) socket.close(SERVICE_RESTART, 'the hub is going down; reconnect');
   }
 
-  /** One read serves all who have come. What resuming reads is read later, in turns: nobody here waits for one that has much to read. */
+  /**
+   * Begins the streams of all who have come, by one read. What resuming reads is read later, in turns: nobody here
+   * waits for one that has much to read.
+   */
   async #beginAll(): Promise<void> {
     const arrived = this.#arrived;
     this.#arrived = [];
@@ -187,7 +190,7 @@ export class PriceStream {
     return undefined;
   }
 
-  /** At the pace of the reader. @returns false when it was given up, or is gone */
+  /** Sends messages at the pace of the reader. @returns false when it was given up, or is gone */
   async #sendSlowly(
     subscriber: StreamSubscriber,
     sendBuffer: () => SendBuffer,
@@ -257,7 +260,7 @@ export class PriceStream {
     this.#broadcastText(JSON.stringify(message));
   }
 
-  /** Encoded once: everyone gets the same bytes. */
+  /** Broadcasts a text, encoded once: everyone gets the same bytes. */
   #broadcastText(text: string): void {
     const bytes = Buffer.from(text);
     for (const subscriber of this.#subscribers) if (subscriber.isLive) subscriber.send(bytes);
@@ -283,7 +286,7 @@ const removalMessage = (removed: RemovedRows) =>
 
 const isOpen = ({ socket }: StreamSubscriber) => socket.readyState === socket.OPEN;
 
-/** Messages that are sent together: few, and of so many bytes that one of them may be the last. */
+/** Yields messages that are sent together: few, and of so many bytes that one of them may be the last. */
 function* slicesOf(messages: readonly string[], most: { readonly count: number; readonly bytes: number }) {
   let [slice, bytes]: [Buffer[], number] = [[], 0];
   for (const message of messages.map((text) => Buffer.from(text))) {

@@ -177,7 +177,7 @@ function readResume(text: string): ResumeIds {
   return Object.fromEntries(entries.map(([table, id]) => [table, Number(id)]));
 }
 
-/** True for the upgrade requests that the hub serves. */
+/** Returns whether the hub serves this upgrade request. */
 export function isStreamRequest(url = '', upgrade = ''): boolean {
   return upgrade.toLowerCase() === 'websocket' && url.startsWith('/hub-db/subscribe');
 }

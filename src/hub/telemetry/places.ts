@@ -35,7 +35,7 @@ export async function openPlaces(file: string | undefined): Promise<PlaceOf> {
   }
 }
 
-/** The database is the operator's choice: a code that does not fit its column counts as unknown. */
+/** Returns the place of an answer. The database is the operator's choice: a code that does not fit its column counts as unknown. */
 function placeIn(found: CityResponse | null): Place {
   const country = found?.country?.iso_code;
   if (country === undefined || !COUNTRY.test(country)) return NOWHERE;

@@ -169,7 +169,7 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
   );
 };
 
-/** Without a salt anyone could try all addresses, so nothing is kept. */
+/** Returns the hash of an address; null without a salt, for anyone could then try all addresses. */
 function hashOf(address: string, salt: string | undefined): string | null {
   return salt === undefined ? null : createHmac('sha256', salt).update(prefixOf(address, 48)).digest('hex');
 }

@@ -2,7 +2,7 @@ import type { Batch, Operation } from './messages.ts';
 import { leaderOf, MOST_BATCH_LENGTH, MOST_IN_FLIGHT, MOST_OPERATIONS, WINDOW } from './rules.ts';
 import { bindVote, castVote, precedingOf, putSlot, slotAt, type Turn } from './turn.ts';
 
-/** As the leader: proposes what the view began with, then what waits. */
+/** Proposes, as the leader, what the view began with, then what waits. */
 export function propose(turn: Turn): void {
   const { state } = turn;
   if (state.isChanging || leaderOf(turn.rules, state.view) !== turn.rules.self) return;

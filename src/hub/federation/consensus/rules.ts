@@ -36,7 +36,7 @@ export const CALM_BATCHES = 10;
 /** After so long without progress a hub sends its last messages once more. */
 export const RESEND_MS = 500;
 
-/** Key of the hub that leads a view. */
+/** Returns the key of the hub that leads a view. */
 export function leaderOf({ keys }: Pick<Rules, 'keys'>, view: number): string {
   return keys[view % keys.length]!;
 }

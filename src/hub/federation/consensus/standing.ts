@@ -42,7 +42,7 @@ export function noteApplied(turn: Turn, seq: number, digestOfState: string | nul
   if (slot.proposal === null && !state.slots.get(seq + 1)?.committed) fetchMore(turn);
 }
 
-/** After the last batch of a fetched log: asks for what follows it one of the hubs that say to be further, in turn. */
+/** Asks for what follows the last batch of a fetched log: one of the hubs that say to be further, in turn. */
 function fetchMore(turn: Turn): void {
   const { applied, heard } = turn.state;
   const further = [...heard].filter(([, seq]) => seq > applied.seq).map(([from]) => from);

@@ -125,7 +125,7 @@ function askFor(turn: Turn, view: number): void {
   castVote(turn, { kind: 'viewChange', view, stable: state.stable, places });
 }
 
-/** As the leader of a view that a quorum asks for: proves it. */
+/** Proves a view that a quorum asks for, as its leader. */
 export function beginView(turn: Turn): void {
   const { state } = turn;
   if (!state.isChanging || leaderOf(turn.rules, state.view) !== turn.rules.self) return;

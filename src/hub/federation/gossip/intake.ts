@@ -47,7 +47,7 @@ export const GOSSIP_LIMITS: GossipLimits = {
 
 const MINUTE_MS = 60_000;
 
-/** Name under which a message is remembered. */
+/** Returns the name under which a message is remembered. */
 function nameOf({ id, sig }: Envelope): string {
   return `${id} ${sig}`;
 }

@@ -13,7 +13,7 @@ const NAMES = COLUMNS.map((column) => `\`${column}\``);
 /** Rows of one statement. */
 const ROWS_AT_ONCE = 200;
 
-/** Attestations, swaps, reorgs and proposals. Each is one record; the tables that methods read are made from it. */
+/** Returns attestations, swaps, reorgs and proposals. Each is one record; the tables that methods read are made from it. */
 export function matterState(rules: MatterRules): StateMachine {
   return {
     async begin(connection: Connection, time: number): Promise<void> {

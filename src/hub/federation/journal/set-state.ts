@@ -19,7 +19,10 @@ interface SetRules {
   readonly matters: MatterRules;
 }
 
-/** All that the hubs of a set have alike: the configuration, their capabilities, the rounds of prices, and what they attest and vote on. */
+/**
+ * Returns all that the hubs of a set have alike: the configuration, their capabilities, the rounds of prices, and what
+ * they attest and vote on.
+ */
 export function setState({ rounds, matters }: SetRules): StateMachine {
   const others = [CAPABILITY_STATE, roundState(rounds), matterState(matters)] as const;
   const machineOf = (body: string): StateMachine => {

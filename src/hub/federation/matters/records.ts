@@ -121,7 +121,7 @@ export function isOpen({ endsAt }: Matter): boolean {
   return endsAt !== null;
 }
 
-/** Id of an action's attestation for a chain. */
+/** Returns the id of an action's attestation for a chain. */
 export function attestationId(chain: string, index: number, destination: string): string {
   return `${chain}:${index}:${destination}`;
 }

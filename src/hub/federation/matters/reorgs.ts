@@ -12,7 +12,7 @@ type StepOf<T extends MatterStep['type']> = Extract<MatterStep, { type: T }>;
 /** Digits of the hashes in an id: a hub that lies cannot take the id of another one's report. */
 const NAME_DIGITS = 8;
 
-/** Id of a report. Hashes of blocks begin with zeros, so their ends name them. */
+/** Returns the id of a report. Hashes of blocks begin with zeros, so their ends name them. */
 function reorgId({ chain, height, timestamp, oldHash, newHash }: Omit<StepOf<'reorg'>, 'type'>): string {
   return [chain, height, timestamp, `${oldHash.slice(-NAME_DIGITS)}${newHash.slice(-NAME_DIGITS)}`].join(':');
 }

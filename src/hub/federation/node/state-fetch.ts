@@ -52,7 +52,10 @@ export class StateFetch {
     }
   }
 
-  /** A hub that applies batches has no use for an older state; one that goes on to lag is offered another one. */
+  /**
+   * Replaces the tables by an offered state. A hub that applies batches has no use for an older one; if it still lags
+   * it is offered another.
+   */
   async #replace(offer: Offer): Promise<void> {
     const { journal, position, onReplaced } = this.#options;
     const { seq, isApplying } = position();

@@ -222,7 +222,7 @@ function list(turn: Turn, gathering: Gathering): void {
   turn.effects.push({ type: 'list', list: { round: gathering.round, held: [...gathering.first.values()].toSorted() } });
 }
 
-/** In turn, proposes the round when a quorum has listed; meanwhile tells what it holds, and asks for what it lacks. */
+/** Proposes the round, in turn, when a quorum has listed; meanwhile tells what it holds, and asks for what it lacks. */
 function propose(turn: Turn, gathering: Gathering, sinceWindow: number): void {
   const { state, rules, self } = turn;
   const { round, submissions, seen, toldAt, proposedAt } = gathering;

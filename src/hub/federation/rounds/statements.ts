@@ -47,12 +47,12 @@ export interface RoundRules {
   readonly isSigned: (statement: Submission | Seen) => boolean;
 }
 
-/** Number of the round at a time; below 0 before the first one. */
+/** Returns the number of the round at a time; below 0 before the first one. */
 export function roundAt({ epochStartMs, intervalMs }: RoundRules, now: number): number {
   return Math.floor((now - epochStartMs) / intervalMs);
 }
 
-/** Beginning of a round, epoch milliseconds. */
+/** Returns the beginning of a round, in epoch milliseconds. */
 export function startOf({ epochStartMs, intervalMs }: RoundRules, round: number): number {
   return epochStartMs + round * intervalMs;
 }

@@ -18,7 +18,7 @@ export interface PriceChanges {
   readonly rows: Readonly<Record<StreamedTable, readonly (PriceSnapshot | OraclePrice)[]>>;
 }
 
-/** The highest id of each part, 0 where it is empty. */
+/** Reads the highest id of each part, 0 where it is empty. */
 export async function highestMarks(connection: Connection): Promise<StreamMarks> {
   const [found] = await rows<StreamMarks>(
     connection,
@@ -49,7 +49,7 @@ export async function changesAfter(
   };
 }
 
-/** Whether more than `most` rows of a table come after an id. */
+/** Returns whether more than `most` rows of a table come after an id. */
 export async function hasMoreAfter(
   connection: Connection,
   table: StreamedTable,

@@ -51,7 +51,7 @@ export async function insertRemovalsOfStrangers(
   await forgetOldest(connection, true);
 }
 
-/** One more stays than is promised: it shows that there were more. */
+/** Forgets the oldest removals. One more stays than is promised: it shows that there were more. */
 async function forgetOldest(connection: Connection, trusted: boolean): Promise<void> {
   const [oldest] = await rows<{ id: number }>(
     connection,
@@ -61,7 +61,7 @@ async function forgetOldest(connection: Connection, trusted: boolean): Promise<v
   if (oldest) await connection.query('DELETE FROM price_removals WHERE trusted = ? AND id < ?', [trusted, oldest.id]);
 }
 
-/** Whether removals by trusted callers after an id may be forgotten. Those by strangers are of strangers' rows alone. */
+/** Returns whether removals by trusted callers after an id may be forgotten. Those by strangers are of strangers' rows alone. */
 export async function lacksRemovals(connection: Connection, id: number): Promise<boolean> {
   const following = 'SELECT 1 FROM price_removals WHERE trusted AND id > ? ORDER BY id LIMIT 1 OFFSET ?';
   return (await rows(connection, following, [id, KEPT_REMOVALS])).length > 0;

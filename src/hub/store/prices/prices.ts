@@ -89,8 +89,8 @@ export const newestSnapshots = (
   );
 
 /**
- * The finalized price of a pair that counts: rounds of validators and of this hub are numbered differently, so times decide, and
- * the hub's own price counts only where that of the validators is half an hour older.
+ * Reads the finalized price of a pair that counts. Rounds of validators and of this hub are numbered differently, so
+ * times decide, and the hub's own price counts only where that of the validators is half an hour older.
  *
  * @param oldest epoch seconds: a last round of before does not count
  */
@@ -114,7 +114,7 @@ export async function currentPrice(
   return isOutdated ? own : (signed ?? own);
 }
 
-/** The prices that count of those pairs that have one. @see currentPrice */
+/** Reads the prices that count of those pairs that have one. @see currentPrice */
 export async function lastPrices(connection: Connection, pairs: readonly string[], now: Now, oldest: number) {
   const found = [];
   for (const pair of pairs) found.push(await currentPrice(connection, pair, now, oldest));
@@ -134,7 +134,7 @@ const CARRYING = Object.keys(PRICE_SOURCES)
   .map((_, at) => at + 1)
   .filter((sources) => sources >= 2);
 
-/** The last price of each pair that this hub found itself: by keys, however many rounds there are. */
+/** Reads the last price of each pair that this hub found itself: by keys, however many rounds there are. */
 export async function lastOwnPrices(connection: Connection, pairs: readonly string[]): Promise<OwnPrice[]> {
   const roundOf = (end: 'ASC' | 'DESC', more = '') =>
     `(SELECT round_number FROM price_snapshots WHERE ${OWN} ${more} ORDER BY round_number ${end} LIMIT 1)`;
@@ -258,7 +258,7 @@ export async function replaceRound(
     await noteRemoval(connection, { table: 'price_snapshots', round_number: round }, known, generation, trusted);
 }
 
-/** A decimal without zeros at its end. */
+/** Returns a decimal without zeros at its end. */
 const shortened = (price: string): string => (price.includes('.') ? price.replace(/\.?0+$/, '') : price);
 
 /** Rows of a table in the order of their ids. @param since the ids are greater */

@@ -31,8 +31,9 @@ export async function recordRound(connection: Connection, found: FoundRound): Pr
 const MOST_AHEAD_S = 60;
 
 /**
- * The number of the round at a time: rounds since 1970, or the number after the last one where that is not higher, as after the
- * interval was made longer or the clock was set back. Within a round it is that of the one that is there.
+ * Returns the number of the round at a time: rounds since 1970, or the number after the last one where that is not
+ * higher, as after the interval was made longer or the clock was set back. Within a round it is that of the one that is
+ * there.
  */
 async function roundAt(connection: Connection, { now, intervalMs, isNext }: FoundRound): Promise<number> {
   const round = Math.floor(now / intervalMs);

@@ -23,7 +23,7 @@ interface HandlerOptions {
   readonly names?: Readonly<Partial<Record<ErrorCode, PublicName>>>;
 }
 
-/** The one error handler: a PlatformError through its row of ERRORS, Fastify's own refusals by their status, the rest as 500. */
+/** Handles all errors: a PlatformError by its row of ERRORS, Fastify's own refusals by their status, the rest as 500. */
 export function errorHandler({ withCode, names = {} }: HandlerOptions) {
   return async (caught: FastifyError | PlatformError, request: FastifyRequest, reply: FastifyReply) => {
     const { text, ...own } = describe(caught);
@@ -53,7 +53,7 @@ export function tellFailure({ log }: Pick<FastifyRequest, 'log'>, caught: Error)
   if (more !== null) log.error({ err: caught, more }, 'request failed');
 }
 
-/** The code of an error that only its status names, such as `NOT_FOUND`. */
+/** Returns the code of an error that only its status names, such as `NOT_FOUND`. */
 export const codeOfStatus = (status: number): string =>
   (STATUS_CODES[status] ?? 'unknown').toUpperCase().replaceAll(/[^A-Z]+/g, '_');
 

@@ -117,9 +117,9 @@ const MAX_PART_LETTERS = 1_024;
 const BODY_LIMIT_BYTES = 4_096;
 
 /**
- * The frame of every service: what stands before its routes, and the routes that each has (`/livez`, `/readyz`, `/metrics`,
- * `/debug/*`, `/openapi.json`, `/docs`, the console at `/`; with methods `POST /`, `POST /{COIN}/` and `/openrpc.json`).
- * It listens when the caller says so: `listen(app, …)`.
+ * Creates the frame of every service: what stands before its routes, and the routes that each has (`/livez`, `/readyz`,
+ * `/metrics`, `/debug/*`, `/openapi.json`, `/docs`, the console at `/`; with methods `POST /`, `POST /{COIN}/` and
+ * `/openrpc.json`). It listens when the caller says so: `listen(app, …)`.
  *
  * Order of checks: 401, the service's own, 400 parameters or body, 429, 503. `app.close()` lets requests end and, after
  * SHUTDOWN_GRACE_MS, ends every connection that is left.
@@ -195,7 +195,7 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
   return app;
 }
 
-/** Fastify's own reader keeps a body in the pieces in which it came, and counts none. */
+/** Replaces Fastify's own reader of JSON, which keeps a body in the pieces in which it came, and counts none. */
 function readJson(app: FastifyInstance, bodies: RequestBodies): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();

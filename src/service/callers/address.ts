@@ -9,7 +9,8 @@ export type AddressReader = (request: IncomingMessage) => string;
 type PeerReader = (socket: Pick<Socket, 'remoteAddress'>) => string | undefined;
 
 /**
- * The socket's address decides; X-Forwarded-For is the caller's to forge and counts only behind a proxy that is listed.
+ * Returns a reader of callers' addresses. The socket's address decides; X-Forwarded-For is the caller's to forge and
+ * counts only behind a proxy that is listed.
  *
  * @param trusted addresses or `address/prefix` subnets (TRUST_PROXY)
  * @returns IPv4 as it is (IPv4-mapped too), IPv6 by its first 64 bits, pages of other sites in a browser of this machine under a name of
@@ -42,14 +43,14 @@ const OF_OTHER_SITES = '#other-sites';
 const OTHER_SITES: ReadonlySet<string> = new Set(['cross-site', 'same-site']);
 
 /**
- * Whether a page of another site asks, by a browser of this machine. It can read nothing, and would else use up what the programs of
- * this machine may ask.
+ * Returns whether a page of another site asks, by a browser of this machine. It can read nothing, and would else use up
+ * the requests of this machine's programs.
  */
 function isOfOtherSite(request: IncomingMessage): boolean {
   return OTHER_SITES.has(String(request.headers['sec-fetch-site'])) && isNear(request, 'loopback');
 }
 
-/** `8.8.8.8:1234`, `[2001:db8::1]:80` and `[2001:db8::1]`, as gateways write them. */
+/** Removes the port from `8.8.8.8:1234`, `[2001:db8::1]:80` and `[2001:db8::1]`, as gateways write them. */
 function withoutPort(entry: string): string {
   return /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(entry)?.[1] ?? /^\[(.*)\](?::\d+)?$/.exec(entry)?.[1] ?? entry;
 }
@@ -61,7 +62,8 @@ const LOOPBACK = readProxies(OF_MACHINE);
 const NEAR = readProxies([...OF_MACHINE, ...OF_NETWORK]);
 
 /**
- * Whether a caller is on this machine, or in a network of its own. One that a proxy brings, which is not listed, may be anywhere.
+ * Returns whether a caller is on this machine, or in a network of its own. One that a proxy brings, which is not
+ * listed, may be anywhere.
  *
  * @param within `loopback`: on this machine
  */
@@ -70,7 +72,7 @@ export function isNear(request: IncomingMessage, within: 'loopback' | 'network')
   return within === 'loopback' ? isOfMachine(request.socket) : NEAR(plain(request.socket.remoteAddress ?? ''));
 }
 
-/** Whether the other end of a connection is on this machine; it may be a proxy. */
+/** Returns whether the other end of a connection is on this machine; it may be a proxy. */
 export const isOfMachine = ({ remoteAddress }: Pick<Socket, 'remoteAddress'>): boolean =>
   LOOPBACK(plain(remoteAddress ?? ''));
 
@@ -78,12 +80,12 @@ export const isOfMachine = ({ remoteAddress }: Pick<Socket, 'remoteAddress'>): b
 const OF_PROXIES =
   /^(?:forwarded$|via$|x-forwarded|x-real-ip|x-client-ip|x-cluster-client|x-original|x-envoy|x-amzn|x-azure|cf-|true-client-ip|fastly-|fly-)/;
 
-/** Whether a proxy brings a request: it says so, or asks by HTTP 1.0 as nginx does where nobody tells it more. */
+/** Returns whether a proxy brings a request: it says so, or asks by HTTP 1.0 as nginx does where nobody tells it more. */
 function wasPassedOn({ headers, httpVersion }: Pick<IncomingMessage, 'headers' | 'httpVersion'>): boolean {
   return httpVersion === '1.0' || Object.keys(headers).some((name) => OF_PROXIES.test(name));
 }
 
-/** The same for a connection before it has asked anything. @throws {PlatformError} CONFIG_INVALID */
+/** Returns the same reader for a connection before it has asked anything. @throws {PlatformError} CONFIG_INVALID */
 export function createPeerReader(trusted: readonly string[] = []): PeerReader {
   const isProxy = readProxies(trusted);
   return ({ remoteAddress }) => {
@@ -113,7 +115,7 @@ function counted(address: string): string {
   return isIP(address) === 6 ? firstHalf(address) : address;
 }
 
-/** `::ffff:10.0.0.1` is the IPv4 address of a dual-stack socket. */
+/** Returns `::ffff:10.0.0.1` as the IPv4 address that it is on a dual-stack socket. */
 function plain(address: string): string {
   return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
 }

@@ -28,7 +28,7 @@ export interface AcceptedTokens {
   readonly operators?: readonly string[] | undefined;
 }
 
-/** The rule for these tokens. */
+/** Makes the rule for these tokens. */
 export function createAuthenticator({ readers = [], operators = [] }: AcceptedTokens): Authenticator {
   const reading = [...readers, ...operators].map(digest);
   const operating = (operators.length > 0 ? operators : readers).map(digest);
@@ -43,7 +43,7 @@ export function createAuthenticator({ readers = [], operators = [] }: AcceptedTo
   };
 }
 
-/** Every key is compared, so that the time tells nothing. */
+/** Returns whether a key is among others. It compares every key, so that the time tells nothing. */
 function isAmong(accepted: readonly Buffer[], token: string): boolean {
   const offered = digest(token);
   return accepted.filter((key) => timingSafeEqual(key, offered)).length > 0;
@@ -51,7 +51,7 @@ function isAmong(accepted: readonly Buffer[], token: string): boolean {
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** Each may be the right one: a proxy may have put one of another service beside it. */
+/** Returns all keys of a request. Each may be the right one: a proxy may have put one of another service beside it. */
 function offeredIn(headers: IncomingHttpHeaders, upgrade: boolean): readonly string[] {
   const { authorization, 'x-api-key': key } = headers;
   const bearer = /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];

@@ -11,13 +11,13 @@ const PRIVATE_NAME =
 const OWN = /^(?:.*\.)?localhost$/;
 const OWN_NAME = hostname().toLowerCase();
 
-/** Whether a browser asks: it says whose page a write or a WebSocket is of, and cannot leave that out. */
+/** Returns whether a browser asks: it says whose page a write or a WebSocket is of, and cannot leave that out. */
 const isOfPage = (headers: IncomingMessage['headers']): boolean =>
   headers.origin !== undefined ||
   headers['sec-fetch-site'] !== undefined ||
   /^Mozilla\b/.test(headers['user-agent'] ?? '');
 
-/** `hub.example.com:443` and `[::1]:80` without the port, in lower case. */
+/** Returns the host of `hub.example.com:443` and `[::1]:80` without the port, in lower case. */
 function hostNameIn(authority: string): string {
   const [, bracketed, plain = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(authority.trim().toLowerCase()) ?? [];
   return (bracketed ?? plain).replace(/\.$/, '');

@@ -26,7 +26,7 @@ export interface Limit {
 }
 
 /**
- * A limit over the plugin's store, with the RateLimit header fields on every answer that it had a say in.
+ * Creates a limit over the plugin's store, with the RateLimit header fields on every answer that it had a say in.
  *
  * @param name the policy's name in the header fields
  * @param perDatabase true: an address has a budget for each database
@@ -100,6 +100,6 @@ export function createLimit(
 
 const DOCUMENTS_PER_MINUTE = 60;
 
-/** The limit of documents such as /openapi.json: they have megabytes, and each caller is sent them anew. */
+/** Returns the limit of documents such as /openapi.json: they have megabytes, and each caller is sent them anew. */
 export const limitDocuments = (app: FastifyInstance, addressOf: AddressReader): Limit =>
   createLimit(app, { name: 'documents', max: DOCUMENTS_PER_MINUTE, windowMs: 60_000, addressOf });

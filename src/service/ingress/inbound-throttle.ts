@@ -74,7 +74,7 @@ export class InboundThrottle {
     });
   }
 
-  /** From now on nothing is handed over but that the connection has ended. */
+  /** Holds the connection: from now on nothing is handed over but that it has ended. */
   hold(): void {
     this.#isHeld = true;
     this.#bound();
@@ -85,7 +85,7 @@ export class InboundThrottle {
     this.#isHeld = false;
   }
 
-  /** The parser itself may ask for more. */
+  /** Takes the rest in a later turn; the parser itself may ask for more. */
   #later(): void {
     if (this.#isQueued) return;
     this.#isQueued = true;

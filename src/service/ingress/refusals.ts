@@ -24,7 +24,7 @@ export function unreadable(code: string): Refusal {
   return UNREADABLE[code] ?? { status: 400, error: 'malformed HTTP request' };
 }
 
-/** The rules that hold for every route. */
+/** Returns the refusal of a request by the rules that hold for every route. */
 export function refusalOf(request: IncomingMessage): Refusal | undefined {
   const { method, headers, rawHeaders } = request;
   if (rawHeaders.length > 2 * MAX_HEADER_FIELDS)
@@ -47,7 +47,7 @@ export function hasContent(headers: IncomingMessage['headers']): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** The whole answer, after which the connection ends. @param withCode the service's errors have a code each */
+/** Returns the whole answer, after which the connection ends. @param withCode the service's errors have a code each */
 export function refusalText({ status, error }: Refusal, withCode: boolean): string {
   const body = JSON.stringify(withCode ? { error, code: codeOfStatus(status) } : { error });
   return [

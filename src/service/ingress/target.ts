@@ -13,7 +13,7 @@ export function readAbsoluteTarget(request: IncomingMessage): void {
   request.headers.host = authority;
 }
 
-/** Whether a request names one host, in a way that is read alike everywhere. One of HTTP 1.0 may name none. */
+/** Returns whether a request names one host, in a way that is read alike everywhere. One of HTTP 1.0 may name none. */
 export function namesOneHost({ headers, rawHeaders, httpVersion }: IncomingMessage): boolean {
   const fields = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host');
   if (fields.length > 1 || (headers.host === undefined && httpVersion !== '1.0')) return false;

@@ -101,22 +101,22 @@ async function fetchFrom(
   }
 }
 
-/** The value if it is an object, otherwise an empty one. */
+/** Returns the value if it is an object, otherwise an empty one. */
 export function object(value: unknown): Json {
   return typeof value === 'object' && value !== null ? (value as Json) : {};
 }
 
-/** The items of the value as objects if it is a list, otherwise none. */
+/** Returns the items of the value as objects if it is a list, otherwise none. */
 export function objects(value: unknown): readonly Json[] {
   return Array.isArray(value) ? value.map(object) : [];
 }
 
-/** A text; null for anything else. */
+/** Returns a text; null for anything else. */
 export function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** A number; null for anything else. */
+/** Returns a number; null for anything else. */
 export function numberOf(value: unknown): number | null {
   return typeof value === 'number' ? value : null;
 }

@@ -24,7 +24,11 @@ interface RpcService extends Omit<ServiceDefinition, 'keys' | 'documentation' | 
 
 const BODY_LIMIT_BYTES = 100_000;
 
-/** The frame of such a service; its name is in the title of its documents and in the variable of its key. @throws {PlatformError} CONFIG_INVALID */
+/**
+ * Creates the frame of such a service; its name is in the title of its documents and in the variable of its key.
+ *
+ * @throws {PlatformError} CONFIG_INVALID
+ */
 export function createRpcFrame({ description, readers, keyVariable, rpc, ...service }: RpcService): FastifyInstance {
   return createFrame({
     ...service,

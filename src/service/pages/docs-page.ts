@@ -4,8 +4,8 @@ import { escapeHtml, makePage } from './page.ts';
 import { schemaText } from './schema-text.ts';
 
 /**
- * The documents of `/openapi.json` and `/openrpc.json` as a page for people. Its script adds a filter, samples and a
- * form to send a request; all else is there without it.
+ * Returns the documents of `/openapi.json` and `/openrpc.json` as a page for people. Its script adds a filter, samples
+ * and a form to send a request; all else is there without it.
  *
  * @param console path of the service's console
  * @param methods undefined for a service without JSON-RPC
@@ -108,10 +108,10 @@ const anchor = (name: string): string =>
     .replace(/[{:]/g, '_')
     .replace(/[^a-z0-9_]+/g, '-')
     .replace(/^-|-$/g, '');
-/** A schema; the keyboard scrolls one that is wider than the page. */
+/** Returns a schema as HTML; the keyboard scrolls one that is wider than the page. */
 const code = (text: string): string => `<pre tabindex="0">${escapeHtml(text)}</pre>`;
 
-/** Blank lines part paragraphs; what is in backticks is code. */
+/** Splits text at blank lines into paragraphs; words in backticks become code. */
 function paragraphs(text: string): string {
   return text
     .split('\n\n')

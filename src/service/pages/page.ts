@@ -12,7 +12,7 @@ interface PageParts {
   readonly script: string;
 }
 
-/** Text as it may stand in HTML. */
+/** Returns text as it may stand in HTML. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }
@@ -32,7 +32,7 @@ export function makePage({ title, note = '', links, body, script }: PageParts): 
 }
 
 /**
- * Headers of a page: it runs, shows and asks only what is this service's own.
+ * Returns headers of a page: it runs, shows and asks only what is this service's own.
  *
  * @param forms where its forms are sent
  */

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../schema/openapi.ts';
 
-/** A JSON Schema the way people read a type: `{ height: integer | null }`, one property a line. */
+/** Returns a JSON Schema the way people read a type: `{ height: integer | null }`, one property a line. */
 export function schemaText(schema: JsonSchema, indent = ''): string {
   const { type, properties, items, anyOf, enum: words, const: only, patternProperties, $ref } = schema;
   if ($ref !== undefined) return String($ref).split('/').at(-1)!;

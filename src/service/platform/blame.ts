@@ -56,7 +56,7 @@ function causeOf(row: PlatformRow, rows: readonly PlatformRow[]): PlatformRow {
   return causeOf(standing[0]!, rows);
 }
 
-/** The network of a lane, such as `indexer/LTC/regtest` or `litecoin-regtest`: a hub may spell it in another way. */
+/** Returns the network of a lane, such as `indexer/LTC/regtest` or `litecoin-regtest`: a hub may spell it in another way. */
 export function networkIn(lane: string): string {
   const words = lane.replace('-', '/').split('/').slice(-2);
   const known = findNetwork(words.join(':'));

@@ -50,7 +50,7 @@ export class OtherServices {
     this.#isAsking = false;
   }
 
-  /** Never throws. What was known stays, beside the fault. */
+  /** Asks another service, and never throws. The last answer stays, beside the fault. */
   async #ask({ url, look }: ToldService): Promise<ToldService> {
     try {
       const response = await fetch(`${url}/debug/pipeline`, {

@@ -47,7 +47,7 @@ export function platformView(own: ServiceLook, others: readonly ToldService[]): 
   return { pipeline: wayOf(found), rows: [...blamed(rows), ...silent.map(silentRow)] };
 }
 
-/** The boxes that are the service itself; a coin node is told of by its decoder. */
+/** Returns the boxes that are the service itself; a coin node is told of by its decoder. */
 function boxesOf({ look, fault }: ToldOrOwn): PipelineNode[] {
   if (!look) return [];
   const roles = look.service === 'sync' ? SYNC_ROLES : [look.service];
@@ -72,7 +72,7 @@ function rowOf({ told, node }: Found): PlatformRow {
   return { ...row, isSelf: url === null, url: url && url + look!.console, version: look!.version };
 }
 
-/** Sync works for databases, `indexer/litecoin/regtest`; all others for a network, `litecoin/regtest`. */
+/** Returns the place that a box works for: of sync a database, `indexer/litecoin/regtest`; of all others a network, `litecoin/regtest`. */
 function worksFor(role: string, lane: string): string {
   return SYNC_ROLES.includes(role) ? lane : networkIn(lane);
 }
@@ -90,7 +90,7 @@ function silentRow({ url, fault }: ToldOrOwn): PlatformRow {
   };
 }
 
-/** One box of each kind that a network has, joined in the order of the blocks. */
+/** Returns one box of each kind that a network has, joined in the order of the blocks. */
 function wayOf(found: readonly Found[]): Pipeline {
   const networks = [...new Set(found.flatMap(({ node }) => networkOf(node) ?? []))].sort();
   const lanes = networks.map((network) => {
@@ -105,7 +105,7 @@ function wayOf(found: readonly Found[]): Pipeline {
   return { nodes: drawn.flatMap(({ boxes }) => boxes), edges: drawn.flatMap(({ arrows }) => arrows) };
 }
 
-/** `litecoin/regtest` for what stands on the way of the blocks of a ledger; undefined for all else. */
+/** Returns `litecoin/regtest` for what stands on the way of the blocks of a ledger; undefined for all else. */
 function networkOf({ role, lane }: PipelineNode): string | undefined {
   if (lane === null || !WAY.includes(role)) return undefined;
   return SYNC_ROLES.includes(role) && !lane.startsWith('indexer/') ? undefined : networkIn(lane);

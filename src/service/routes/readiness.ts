@@ -2,7 +2,7 @@
 export const READINESS = ['halted', 'unavailable', 'starting', 'behind', 'ready'] as const;
 export type Readiness = (typeof READINESS)[number];
 
-/** The worst word of several; `starting` for none. */
+/** Returns the worst word of several; `starting` for none. */
 export function worstOf(words: readonly Readiness[]): Readiness {
   return READINESS.find((word) => words.includes(word)) ?? 'starting';
 }

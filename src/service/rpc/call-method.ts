@@ -13,7 +13,7 @@ const MAX_BODY_BYTES = 16 * 1024 * 1024;
 const MAX_ERROR_LETTERS = 200;
 
 /**
- * One JSON-RPC call of another service; the body is bounded and redirects are not followed.
+ * Calls a JSON-RPC method of another service; the body is bounded and redirects are not followed.
  *
  * @returns the result, not checked
  * @throws an Error that says what came instead; `reasonOf` words it, also where nothing came
@@ -65,7 +65,7 @@ export class AnsweredError extends Error {
   }
 }
 
-/** Why a call failed. fetch hides the interesting part in its cause. */
+/** Returns why a call failed. fetch hides the interesting part in its cause. */
 export function reasonOf(caught: unknown): string {
   if (caught instanceof PlatformError) return String(caught.detail['reason'] ?? caught.message);
   if (!(caught instanceof Error)) return String(caught);
@@ -80,7 +80,7 @@ function codeOf(error: unknown): number | undefined {
   return typeof code === 'number' ? code : undefined;
 }
 
-/** The error of a JSON-RPC reply under a status that is none of success; undefined where the body is no such reply. */
+/** Returns the error of a JSON-RPC reply under a status that is none of success; undefined where the body is no such reply. */
 function errorIn(body: Buffer): unknown {
   try {
     return (Object(parseJson(body)) as { readonly error?: unknown }).error;

@@ -44,18 +44,18 @@ export class MethodTable {
     );
   }
 
-  /** Whether the call is one of a method for which this caller needs the service's key. */
+  /** Returns whether the call is one of a method for which this caller needs the service's key. */
   needsKey(call: unknown, caller: Pick<RpcCaller, 'isLocal'>): boolean {
     const method = this.#find(call);
     return method !== undefined && needsKey(method, caller);
   }
 
-  /** Whether the call changes something. */
+  /** Returns whether the call changes something. */
   isWrite(call: unknown): boolean {
     return this.#find(call)?.write === true;
   }
 
-  /** Whether the call is answered at once. */
+  /** Returns whether the call is answered at once. */
   isProbe(call: unknown): boolean {
     return this.#find(call)?.isProbe === true;
   }
@@ -159,7 +159,7 @@ function schemaAt(schema: object, path: string): Readonly<Record<string, unknown
 /** Does a part of the work when it is the turn of its caller. */
 export type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** A reply as pieces of JSON, each made in a turn of its caller when those before it are taken. */
+/** Yields a reply as pieces of JSON, each made in a turn of its caller when those before it are taken. */
 export async function* piecesOf(reply: Reply, inTurn: InTurn): AsyncGenerator<Piece> {
   if (!('result' in reply)) return yield JSON.stringify(reply);
   const { result, id } = reply;
@@ -171,7 +171,7 @@ export async function* piecesOf(reply: Reply, inTurn: InTurn): AsyncGenerator<Pi
   yield `,"id":${JSON.stringify(id)}}`;
 }
 
-/** Parts of a long answer, each made in a turn of its caller. */
+/** Yields the parts of a long answer, each made in a turn of its caller. */
 export async function* partsOf(parts: AsyncIterable<Piece>, inTurn: InTurn): AsyncGenerator<Piece> {
   const making = parts[Symbol.asyncIterator]();
   try {
@@ -185,7 +185,7 @@ export async function* partsOf(parts: AsyncIterable<Piece>, inTurn: InTurn): Asy
   }
 }
 
-/** The id that a reply to the call carries; null where it has none that can be read. */
+/** Returns the id that a reply to the call carries; null where it has none that can be read. */
 export function idOf(call: unknown): Id {
   return isObject(call) && isId(call['id']) ? call['id'] : null;
 }
@@ -195,7 +195,7 @@ function isCall(call: unknown): call is Call {
   return (isAbsent(call['params']) || isStructured(call['params'])) && (!('id' in call) || isId(call['id']));
 }
 
-/** Whether a call is answered: one without an id is a notification. */
+/** Returns whether a call is answered: one without an id is a notification. */
 export const hasReply = (call: unknown): boolean => !isCall(call) || 'id' in call;
 
 /** Every reply repeats it. */

@@ -9,7 +9,7 @@ interface ExactJson {
 }
 const exactJson = JSON as unknown as ExactJson;
 
-/** Whether a value is a whole number that a JavaScript number cannot hold; it is written again digit for digit. */
+/** Returns whether a value is a whole number that a JavaScript number cannot hold; it is written again digit for digit. */
 export const isExactNumber = (value: unknown): value is object => exactJson.isRawJSON(value);
 
 /**
@@ -26,7 +26,10 @@ export function parseExactBody(text: string, { hasLongNumber }: Pick<JsonShape, 
   }
 }
 
-/** Exact numbers are texts with a mark that no caller knows: a reviver, which sees every value, takes twenty times as long. */
+/**
+ * Parses text whose exact numbers are marked by a word that no caller knows: a reviver, which sees every value, takes
+ * twenty times as long.
+ */
 function parseMarked(text: string, exact: readonly Span[]): unknown {
   const mark = randomUUID();
   const pieces: string[] = [];

@@ -212,8 +212,8 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
 };
 
 /**
- * The replies of a batch, each made when its reader has taken those before, in order: a read sees the write before it. Of a caller
- * that has left only what it asked to be written is carried out.
+ * Yields the replies of a batch, each made when its reader has taken those before, in order: a read sees the write
+ * before it. Of a caller that has left, only its writes are carried out.
  */
 async function* repliesTo(
   calls: readonly unknown[],
@@ -242,7 +242,11 @@ async function* repliesTo(
   }
 }
 
-/** A generator of its own: while the next call waits, nothing keeps this reply in memory. @returns whether there is one */
+/**
+ * Yields one reply. It is a generator of its own, so that nothing keeps this reply in memory while the next call waits.
+ *
+ * @returns whether there is one
+ */
 async function* replyTo(mark: string, answer: () => Promise<Outcome>, inTurn: InTurn): AsyncGenerator<Piece, boolean> {
   const { reply } = await answer();
   if (!reply) return false;

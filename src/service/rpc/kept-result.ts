@@ -37,7 +37,7 @@ export class KeptResult<T = unknown> {
     return this.#json;
   }
 
-  /** The result between two short texts. @param takesGzip whether the caller takes gzip */
+  /** Returns the result between two short texts. @param takesGzip whether the caller takes gzip */
   async between(before: string, after: string, takesGzip: boolean): Promise<KeptBody> {
     const parts = [Buffer.from(before), this.#json, Buffer.from(after)] as const;
     if (!takesGzip || this.#json.length < SMALLEST_GZIP) return { bytes: Buffer.concat(parts), coding: 'identity' };
@@ -53,7 +53,7 @@ export class KeptResult<T = unknown> {
 
 const MOST_STORED = 65_535;
 
-/** Deflate blocks that hold their bytes as they are. @see RFC 1951, section 3.2.4 */
+/** Returns deflate blocks that hold their bytes as they are. @see RFC 1951, section 3.2.4 */
 function stored(bytes: Buffer, isLast: boolean): readonly Buffer[] {
   const blocks: Buffer[] = [];
   for (let at = 0; at === 0 || at < bytes.length; at += MOST_STORED) {

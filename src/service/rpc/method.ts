@@ -50,7 +50,7 @@ export interface RpcMethod {
   run(params: unknown, caller: RpcCaller): unknown;
 }
 
-/** A method whose `run` is typed by its schemas. */
+/** Returns a method whose `run` is typed by its schemas. */
 export function rpcMethod<R extends TSchema, P extends TObject = TObject>(
   method: Omit<RpcMethod, 'params' | 'result' | 'audited' | 'run'> & {
     readonly params?: P;
@@ -62,7 +62,7 @@ export function rpcMethod<R extends TSchema, P extends TObject = TObject>(
   return method;
 }
 
-/** Whether the service's key is needed for some callers, or for this one. @see RpcMethod.needsKey */
+/** Returns whether the service's key is needed for some callers, or for this one. @see RpcMethod.needsKey */
 export function needsKey({ needsKey, write }: RpcMethod, caller?: Pick<RpcCaller, 'isLocal'>): boolean {
   const needed = needsKey ?? write;
   return needed === 'remote' ? !caller?.isLocal : needed;

@@ -36,7 +36,7 @@ const EVERY_METHOD: readonly [RpcCode, string][] = [
   ['RATE_LIMITED', 'rate limited; data.retry_after_s says for how long']
 ];
 
-/** The description of a service's methods, from the schemas that check their calls. */
+/** Returns the description of a service's methods, from the schemas that check their calls. */
 export function describeMethods(methods: Readonly<Record<string, RpcMethod>>, info: OpenRpc['info']): OpenRpc {
   return {
     openrpc: '1.3.2',

@@ -46,7 +46,7 @@ function readText(text: string, types: readonly (string | undefined)[]): unknown
   return types.includes('boolean') && (text === 'true' || text === 'false') ? text === 'true' : text;
 }
 
-/** Without an exponent: decimals are read digit by digit. */
+/** Returns a number as text, if that has no exponent: decimals are read digit by digit. */
 function plainText(number: number): unknown {
   const text = String(number);
   return text.includes('e') ? number : text;

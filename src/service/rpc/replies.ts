@@ -40,7 +40,7 @@ export interface Failure {
 
 export type Reply = { readonly jsonrpc: '2.0'; readonly result: unknown; readonly id: Id } | Failure;
 
-/** An error reply. @param data its `code` is the name of the RPC code unless it says another */
+/** Returns an error reply. @param data its `code` is the name of the RPC code unless it says another */
 export function failure(
   id: Id,
   code: RpcCode,
@@ -79,7 +79,7 @@ function kindOf({ code, status }: PlatformError): RpcCode {
   return status < 500 && !OF_THE_CHAIN.has(code) ? 'INVALID_PARAMS' : 'INTERNAL_ERROR';
 }
 
-/** The reply to a request that never became a call. */
+/** Returns the reply to a request that never became a call. */
 export function refusalOf(
   caught: FastifyError | PlatformError,
   bodyLimitBytes: number

@@ -18,7 +18,7 @@ export class StreamedResult<T = unknown> {
   }
 
   /**
-   * A list, or what holds one.
+   * Streams a list, or an object that holds one.
    *
    * @param pages the rows of the list as JSON, some at a time, each with a comma before it; a page should be of some 48 KB
    * @param around JSON before and after the list, such as `{"rows":` and `,"watermark":1}`
@@ -35,7 +35,7 @@ export class StreamedResult<T = unknown> {
     });
   }
 
-  /** The pieces of its JSON, to be read once; each may be gone when the next is asked for. */
+  /** Returns the pieces of its JSON, to be read once; each may be gone when the next is asked for. */
   pieces(): AsyncIterable<Piece> {
     return this.#parts();
   }

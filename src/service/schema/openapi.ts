@@ -196,7 +196,7 @@ function responseOf(status: number, schema: JsonSchema | undefined, doc: RouteDo
 const TEXT = { schema: { type: 'string' } } as const;
 const RETRY_AFTER = { 'Retry-After': 'seconds to wait' };
 
-/** An error as a page or as JSON; what is over for now says when to come again. */
+/** Describes an error as a page or as JSON; one that is over soon says when to come again. */
 function errorOf(
   status: number,
   schema: JsonSchema | undefined,

@@ -4,11 +4,11 @@ import Type, { type TProperties } from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import { type DatabaseId, DatabaseIdSchema } from '../../wire/data/database.ts';
 
-/** `/:dbType/:chain/:network` of a path, and what else is in it. The root hook has refused unknown ones before. */
+/** Returns the schema of `/:dbType/:chain/:network` in a path, with further parameters. The root hook has refused unknown ones before. */
 export const databaseParams = <P extends TProperties>(more: P = {} as P) =>
   Type.Object({ ...DatabaseIdSchema.properties, ...more });
 
-/** The database that the path names. */
+/** Returns the database that the path names. */
 export function databaseOf(request: FastifyRequest): DatabaseId {
   const { dbType, chain, network } = request.params as DatabaseId;
   return { dbType, chain, network };
@@ -22,7 +22,7 @@ interface WholeNumber {
   readonly note?: string;
 }
 
-/** A whole number as the text that a path or query holds; nothing is coerced. */
+/** Reads a whole number as the text that a path or query holds; nothing is coerced. */
 export function wholeNumber({ min, digits = 15, default: value, note }: WholeNumber) {
   const texts = [
     `a whole number of at least ${min}`,
@@ -35,7 +35,7 @@ export function wholeNumber({ min, digits = 15, default: value, note }: WholeNum
   });
 }
 
-/** One of a few words. */
+/** Returns one of a few words. */
 export const oneOf = <const W extends readonly string[]>(words: W, note = '') =>
   Type.Unsafe<W[number]>({ type: 'string', enum: [...words], description: `${words.join(' or ')}${note}` });
 
@@ -43,7 +43,7 @@ export const oneOf = <const W extends readonly string[]>(words: W, note = '') =>
 export const SYNC_MODES = ['full', 'infra-only'] as const;
 export const SYNC_MODE_NOTE = '; infra-only: the ten tables of the infrastructure, of an indexer';
 
-/** A validator's finding as a sentence: a schema's description says what its value must be. */
+/** Throws a validator's finding as a sentence: a schema's description says what its value must be. */
 export function refuseInvalid(faults: readonly FastifySchemaValidationError[], part: string): PlatformError {
   const fault = faults.at(-1) as FastifySchemaValidationError & { readonly parentSchema?: { description?: string } };
   const name = fault.instancePath.slice(1).replaceAll('/', '.');

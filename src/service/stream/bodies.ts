@@ -67,7 +67,7 @@ export class Bodies {
     this.#bytes -= body.length;
   }
 
-  /** Their bytes with one body more. */
+  /** Returns their bytes with one body more. */
   bytesWith(body?: Held['body']): number {
     return this.#bytes + (body && !this.#holders.has(body) ? body.length : 0);
   }

@@ -167,7 +167,7 @@ export class HeldBodies {
     this.#forget(slowest);
   }
 
-  /** The slowest of networks that hold more than their part; those who hold more themselves get the room of late ones alone. */
+  /** Finds the slowest body of a network that holds more than its part. A network that holds more itself gets only the room of late ones. */
   #greedyOne(address: string, body: Held['body'], now: number): Held | undefined {
     const { mostBytes, shareBytes, graceMs } = this.#limits;
     const network = prefixOf(address, 48);

@@ -103,7 +103,7 @@ export class RequestBodies {
   }
 }
 
-/** Into one piece of memory: kept in pieces of a byte, as a body may come, it would take a hundred times as much. */
+/** Gathers a body into one piece of memory: kept in pieces of a byte, as it may come, it would take a hundred times as much. */
 async function gather(
   body: AsyncIterable<Buffer>,
   {
@@ -137,7 +137,7 @@ function refuseAbove(mostBytes: number, bytes: number): void {
   if (!(bytes <= mostBytes)) throw new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE();
 }
 
-/** Bytes that are no UTF-8 are refused: replaced, they would make another request than was sent. */
+/** Decodes a body, and refuses bytes that are no UTF-8: replaced, they would make another request than was sent. */
 function decode(bytes: Buffer): string {
   try {
     return utf8.decode(bytes);

@@ -67,7 +67,12 @@ export class PacedBody extends Readable {
     while (await this.#writeNext(response));
   }
 
-  /** A function of its own: while the next piece is made, nothing keeps this one in memory. @returns whether there was one */
+  /**
+   * Writes the next piece. It is a function of its own, so that nothing keeps this piece in memory while the next is
+   * made.
+   *
+   * @returns whether there was one
+   */
   async #writeNext(response: ServerResponse): Promise<boolean> {
     const piece = await this.#next();
     if (piece === undefined) return false;

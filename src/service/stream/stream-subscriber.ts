@@ -50,7 +50,7 @@ export class StreamSubscriber {
     this.#isLive = true;
   }
 
-  /** Sends, or gives the connection up by one of its limits. */
+  /** Sends a message, or gives the connection up by one of its limits. */
   send(message: string | Buffer): void {
     if (this.socket.readyState !== this.socket.OPEN) return;
     const { waitingBytes } = this.#sendBuffer();

@@ -78,7 +78,7 @@ export class FairQueue {
   }
 }
 
-/** The first question of the address whose turn it is, with all that are alike; none when nobody waits any more. */
+/** Takes the first question of the address whose turn it is, with all that are alike; none when nobody waits any more. */
 function takeNext(line: FairLine<Turn>): readonly Turn[] {
   for (let first = line.takeNext(); first !== undefined; first = line.takeNext()) {
     const { question } = first;

@@ -1,4 +1,4 @@
-/** The pieces of a body that came from outside, as one. @throws what `tooLong` makes, when they are more than `mostBytes` */
+/** Reads the pieces of a body that came from outside, as one. @throws what `tooLong` makes, when they are more than `mostBytes` */
 export async function readBounded(
   pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   mostBytes: number,

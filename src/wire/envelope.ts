@@ -9,8 +9,9 @@ const OPENS: ReadonlySet<number> = new Set([0x7b, 0x5b]);
 const CLOSES: ReadonlySet<number> = new Set([0x7d, 0x5d]);
 
 /**
- * The plain members of a JSON object (texts, numbers, true, false, null) as JSON: what is nested is left out, and never parsed. Only the
- * first 64 KiB are looked at; an object that goes on is taken as far as its last whole member there.
+ * Returns the plain members of a JSON object (texts, numbers, true, false, null) as JSON: what is nested is left out,
+ * and never parsed. Only the first 64 KiB are looked at; an object that goes on is taken as far as its last whole
+ * member there.
  *
  * @returns what JSON.parse reads as an object, or refuses: bytes that are no object make none
  */

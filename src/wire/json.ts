@@ -18,8 +18,9 @@ COST[0x2c] = COST[0x3a] = 24;
 const UNSUSPICIOUS_BYTES = MAX_PARSED_BYTES / 66;
 
 /**
- * JSON that came from outside. Each level of nesting costs the parser a hundred times the memory of its one byte, and an empty object
- * twenty times that of its two, so its depth and its values are bounded before it begins: nothing ends it then, not the end of its thread.
+ * Parses JSON that came from outside. Each level of nesting costs the parser a hundred times the memory of its one
+ * byte, and an empty object twenty times that of its two. So its depth and its values are bounded before it begins:
+ * nothing ends it then, not even the end of its thread.
  *
  * @throws {SyntaxError} if it is not JSON, not UTF-8, nested deeper than 100, or too large once parsed
  */
@@ -51,7 +52,7 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** The deepest level, or the first that is too deep; any number if the text is not JSON. */
+/** Returns the deepest level, or the first that is too deep; any number if the text is not JSON. */
 function depthOf(bytes: Uint8Array): number {
   const { length } = bytes;
   let deepest = 0;
@@ -66,7 +67,7 @@ function depthOf(bytes: Uint8Array): number {
   return deepest;
 }
 
-/** The quote that ends the text which begins at a quote. */
+/** Finds the quote that ends the text which begins at a quote. */
 export function endOfText(bytes: Uint8Array, start: number): number {
   const { length } = bytes;
   let at = start + 1;

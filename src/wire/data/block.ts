@@ -103,7 +103,7 @@ export function blockMessage(id: DatabaseId, block: ReadBlock, compatibleClients
   };
 }
 
-/** Whether amendments of the group's last block may follow. */
+/** Returns whether amendments of the group's last block may follow. */
 export function isSettling({
   tables,
   unlooked
@@ -111,7 +111,7 @@ export function isSettling({
   return unlooked.size > 0 || [...tables.values()].some(({ left }) => left.length > 0);
 }
 
-/** The message of rows that changed up to a block, found after it was broadcast. @param number counts from 1 for each block */
+/** Returns the message of rows that changed up to a block, found after it was broadcast. @param number counts from 1 for each block */
 export function amendmentMessage(
   id: DatabaseId,
   { height, hashes }: NamedHead,
@@ -147,7 +147,7 @@ export function settledMessage(
   return { ...head, ...(isUnknown ? { unknown: true as const } : {}) } as SettledMessage;
 }
 
-/** As a row has it: a number, or text where a number is not exact. */
+/** Returns an id as a row has it: a number, or text where a number is not exact. */
 function wireId(id: bigint): number | string {
   return Number.isSafeInteger(Number(id)) ? Number(id) : String(id);
 }
@@ -187,14 +187,14 @@ function changedRows({
   };
 }
 
-/** The rows of both: a table may have new rows and changed ones. */
+/** Joins the rows of both: a table may have new rows and changed ones. */
 function joined(rows: WireRows, beside: WireRows): WireRows {
   const all: WireRows = { ...rows };
   for (const [table, list] of Object.entries(beside)) all[table] = [...(rows[table] ?? []), ...list];
   return all;
 }
 
-/** The same message for `infra-only` subscribers. */
+/** Returns the same message for `infra-only` subscribers. */
 export function infraOnly(message: BlockMessage): BlockMessage {
   const { data, updated_rows, deleted_rows, ranges, ...envelope } = message;
   return {
@@ -214,7 +214,7 @@ function tablesOf<T>(tables: Record<string, T>, holds: (table: string) => boolea
 const infraTables = <T>(tables: Record<string, T>): Record<string, T> =>
   tablesOf(tables, (table) => INFRA_TABLES.has(table));
 
-/** The same amendment for `infra-only` subscribers; it may be left with no rows. */
+/** Returns the same amendment for `infra-only` subscribers; it may be left with no rows. */
 export function infraAmendment({
   updated_rows,
   deleted_rows,
@@ -241,8 +241,8 @@ const SLICE_CHARS = 2 ** 18;
 const PART_CHARS = 2 ** 20;
 
 /**
- * A message's bytes, in a buffer of their own that can be transferred to another thread; none (an empty buffer) when it is larger
- * than clients take, which costs no more memory than that.
+ * Returns a message's bytes, in a buffer of their own that can be transferred to another thread; none (an empty buffer)
+ * when it is larger than clients take, which costs no more memory than that.
  */
 export function encodeMessage(message: ServerMessage, maxBytes = MAX_MESSAGE_BYTES): Uint8Array<ArrayBuffer> {
   const parts: Uint8Array<ArrayBuffer>[] = [];
@@ -262,7 +262,7 @@ export function encodeMessage(message: ServerMessage, maxBytes = MAX_MESSAGE_BYT
   return parts.length === 1 ? parts[0]! : concat(parts, sizeBytes);
 }
 
-/** The JSON.stringify text in pieces that never exceed a string's limit: a few rows of each table at a time. */
+/** Yields the JSON.stringify text in pieces that never exceed a string's limit: a few rows of each table at a time. */
 function* piecesOf(value: unknown): Generator<string> {
   if (Array.isArray(value)) yield* piecesOfRows(value);
   else if (typeof value !== 'object' || value === null) yield JSON.stringify(value);

@@ -18,7 +18,7 @@ export const DatabaseIdSchema = Type.Object({
 /** The only key of a database in this system; written `indexer/bitcoin/mainnet`. */
 export type DatabaseId = Static<typeof DatabaseIdSchema>;
 
-/** `indexer/bitcoin/mainnet`: for maps, logs and paths. */
+/** Returns `indexer/bitcoin/mainnet`: for maps, logs and paths. */
 export function databaseKey({ dbType, chain, network }: DatabaseId): string {
   return `${dbType}/${chain}/${network}`;
 }
@@ -53,14 +53,14 @@ const Hash = Type.Optional(OrNull(Type.String({ maxLength: 250 })));
 /** Three hashes of an indexer's block or the one of a decoder's, spread into the record that carries them. */
 export const HASH_FIELDS = { ledger_hash: Hash, actions_hash: Hash, contract_hash: Hash, block_hash: Hash };
 
-/** The hashes that a database of this kind has, out of an answer. */
+/** Returns the hashes that a database of this kind has, out of an answer. */
 export function hashesOf(dbType: DbType, from: Readonly<Record<string, unknown>>): BlockHashes {
   const hash = (name: string) => (typeof from[name] === 'string' ? from[name] : null);
   if (dbType === 'decoder') return { block_hash: hash('block_hash') };
   return { ledger_hash: hash('ledger_hash'), actions_hash: hash('actions_hash'), contract_hash: hash('contract_hash') };
 }
 
-/** The hashes of a block that is not known yet. */
+/** Returns the hashes of a block that is not known yet. */
 export function unknownHashes(dbType: DbType): BlockHashes {
   return hashesOf(dbType, {});
 }
@@ -70,13 +70,13 @@ type NamesBlock = { readonly [name in keyof typeof HASH_FIELDS]?: string | null 
 
 const HASH_NAMES = Object.keys(HASH_FIELDS) as (keyof typeof HASH_FIELDS)[];
 
-/** True when both name the same block: every hash that both sides have is equal, and at least one is. */
+/** Returns whether both name the same block: every hash that both sides have is equal, and at least one is. */
 export function sameBlock(a: NamesBlock, b: NamesBlock): boolean {
   const shared = HASH_NAMES.filter((name) => a[name] != null && b[name] != null);
   return shared.length > 0 && shared.every((name) => a[name] === b[name]);
 }
 
-/** A block's identity as one text, for comparisons of many; null when nothing is known. */
+/** Returns a block's identity as one text, for comparisons of many; null when nothing is known. */
 export function blockText(hashes: BlockHashes): string | null {
   const named = Object.entries(hashes).sort(([a], [b]) => (a < b ? -1 : 1));
   const parts = named.map(([, hash]) => (hash ?? '').toLowerCase());

@@ -79,19 +79,19 @@ export const DigestPartSchema = Type.Object({
 /** The tables that a pass reads: one, or all but some; null: all. */
 export type DigestPart = { readonly only: string } | { readonly without: readonly string[] } | null;
 
-/** Whether a table is one of a part. */
+/** Returns whether a table is one of a part. */
 export function isInPart(part: DigestPart, table: string): boolean {
   if (part === null) return true;
   return 'only' in part ? table === part.only : !part.without.includes(table);
 }
 
-/** A part as the route reads it. */
+/** Reads a part as the route does. */
 export function partOf({ only, without }: Static<typeof DigestPartSchema>): DigestPart {
   if (only !== undefined) return { only };
   return without === undefined ? null : { without: without.split(',') };
 }
 
-/** The parameters of a part. */
+/** Returns the parameters of a part. */
 export function partParameters(part: DigestPart): string {
   if (part === null) return '';
   return 'only' in part ? `?only=${part.only}` : `?without=${part.without.join(',')}`;
@@ -135,12 +135,12 @@ export interface DigestQuery {
   readonly key?: string;
 }
 
-/** Whether the pass over all tables already has the answer, so that nothing is read for it. */
+/** Returns whether the pass over all tables already has the answer, so that nothing is read for it. */
 export function isOfPass({ range, settled, ids = true }: DigestQuery): boolean {
   return range === null && !settled && ids;
 }
 
-/** The parameters of a query, as the route reads them. */
+/** Returns the parameters of a query, as the route reads them. */
 export function digestParameters({ table, range, rows, settled, ids = true, key }: DigestQuery): URLSearchParams {
   const parameters = new URLSearchParams();
   if (table !== null) parameters.set('table', table);

@@ -95,13 +95,13 @@ export const BlockMessageSchema = Type.Object({
 });
 export type BlockMessage = Static<typeof BlockMessageSchema>;
 
-/** The block before a message's, as its source names it; null where it does not. */
+/** Returns the block before a message's, as its source names it; null where it does not. */
 export function previousHashes({ dbType, previous_hash }: BlockMessage): BlockHashes | null {
   if (previous_hash == null) return null;
   return hashesOf(dbType, typeof previous_hash === 'string' ? { block_hash: previous_hash } : previous_hash);
 }
 
-/** Rows that a block brings. */
+/** Counts the rows that a block brings. */
 export function countRows({
   data,
   updated_rows = {}

@@ -76,7 +76,7 @@ export type TypedTable = Static<typeof TypedTableSchema>;
 
 const typedTable = shapeOf(TypedTableSchema);
 
-/** True for a description within the bounds of its schema, however it was come by. */
+/** Returns whether a description is within the bounds of its schema, however it was come by. */
 export function isTypedTable(table: TypedTable): boolean {
   return typedTable.Check(table);
 }

@@ -9,7 +9,7 @@ export interface Shape<T> {
   Errors(value: unknown): TLocalizedValidationError[];
 }
 
-/** The shape of a schema, compiled when the first value is checked: a thread that starts compiles none. */
+/** Returns the shape of a schema, compiled when the first value is checked: a thread that starts compiles none. */
 export function shapeOf<S extends TSchema>(schema: S): Shape<Static<S>> {
   let compiled: Shape<Static<S>> | undefined;
   const shape = (): Shape<Static<S>> => {

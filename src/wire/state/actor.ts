@@ -16,17 +16,17 @@ export interface ActorId {
 /** The name of an actor in its process: its database, or else its work and its network. */
 export type ActorName = DatabaseId | ActorId;
 
-/** `indexer/bitcoin/mainnet`, `tracker/bitcoin/mainnet`: for maps, logs and paths. That of a database is its `databaseKey`. */
+/** Returns `indexer/bitcoin/mainnet` or `tracker/bitcoin/mainnet`: for maps, logs and paths. That of a database is its `databaseKey`. */
 export function actorKey(name: ActorName): string {
   return `${subjectOf(name)}/${name.chain}/${name.network}`;
 }
 
-/** The first word of the key. */
+/** Returns the first word of the key. */
 export function subjectOf(name: ActorName): string {
   return 'dbType' in name ? name.dbType : name.kind;
 }
 
-/** The name whose key has these words. */
+/** Returns the name whose key has these words. */
 export function actorNamed(subject: string, chain: string, network: string): ActorName {
   const dbType = DB_TYPES.find((type) => type === subject);
   return dbType ? { dbType, chain, network } : { kind: subject, chain, network };

@@ -51,7 +51,7 @@ export function waitOf({
   return reason?.message ?? state;
 }
 
-/** An actor's state in one word, and why it is not well. */
+/** Returns an actor's state in one word, and why it is not well. */
 export function conditionOf({ state, reason, report, waiting }: ConditionInput): Condition {
   if (state !== 'running') {
     const [down, doing] = DOWN[state] ?? ['failed', phrase(state)];
@@ -77,7 +77,7 @@ export interface LoopReport {
   readonly failures: number;
 }
 
-/** The condition of a service's loop. @param crash why its thread is down @param report null: none came yet */
+/** Returns the condition of a service's loop. @param crash why its thread is down @param report null: none came yet */
 export function loopCondition(crash: string | null, report: LoopReport | null, lagBlocks: number | null): Condition {
   if (crash !== null) return { state: 'failed', doing: 'down', reason: boundReason(crash) };
   const last = report && { phase: report.state, lagBlocks, lastError: report.haltReason };
@@ -85,7 +85,7 @@ export function loopCondition(crash: string | null, report: LoopReport | null, l
   return conditionOf({ state: 'running', reason: null, report: last, waiting });
 }
 
-/** The condition of what a loop asks. @param answers null: it was not asked yet @param reason what to know while it does not */
+/** Returns the condition of what a loop asks. @param answers null: it was not asked yet @param reason what to know while it does not */
 export function peerCondition(answers: boolean | null, reason: string): Condition {
   if (answers === null) return { state: 'unknown', doing: 'not heard of yet', reason: null };
   if (answers) return { state: 'well', doing: 'answers', reason: null };
@@ -98,7 +98,7 @@ function phaseState(phase: string, lagBlocks: number | null): PipelineState {
   return FOLLOWS.test(phase) && (lagBlocks ?? 0) <= NEAR_BLOCKS ? 'well' : 'working';
 }
 
-/** `polling.caughtUp` is `caught up`, `bootstrapping.loading` is `bootstrapping: loading`. */
+/** Returns `caught up` for `polling.caughtUp`, and `bootstrapping: loading` for `bootstrapping.loading`. */
 export function phrase(phase: string): string {
   const path = phase.replace(/^(?:polling|parsing)\./, '').split('.');
   return path.map((name) => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)).join(': ');

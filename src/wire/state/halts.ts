@@ -41,7 +41,7 @@ export function remedyOf({ reason }: Pick<Halt, 'reason'>): string {
   return kind?.remedy ?? 'another program recorded this halt: find out why, then clear it';
 }
 
-/** A halt that begins now. */
+/** Returns a halt that begins now. */
 export function haltOf(
   reason: HaltReason,
   found: Pick<Halt, 'block_index' | 'mismatches' | 'sources'>

@@ -1,4 +1,7 @@
-/** Name under which one machine of an actor is observed: `circuitBreaker`, or `circuitBreaker (ledger)` where it has several. */
+/**
+ * Returns the name under which one machine of an actor is observed: `circuitBreaker`, or `circuitBreaker (ledger)`
+ * where it has several.
+ */
 export const machineName = (machine: string, instance?: string): string =>
   instance === undefined ? machine : `${machine} (${instance})`;
 

@@ -51,13 +51,13 @@ export interface Pipeline {
 export const NEAR_BLOCKS = 3;
 const MAX_REASON_LETTERS = 300;
 
-/** A box with nothing known but its place. @param lane null if it serves all lanes */
+/** Returns a box with nothing known but its place. @param lane null if it serves all lanes */
 export function boxOf(lane: string | null, role: string, name: string): PipelineNode {
   const nothing = { since: null, height: null, percent: null, reason: null } as const;
   return { id: `${lane ?? 'all'} ${role}`, lane, role, name, state: 'unknown', doing: '', ...nothing };
 }
 
-/** An arrow with the state of the box that does the work, at either end. @param height the last block that passed */
+/** Returns an arrow with the state of the box that does the work, at either end. @param height the last block that passed */
 export function arrowOf(
   from: PipelineNode,
   to: PipelineNode,
@@ -81,7 +81,7 @@ interface ServiceBehind {
   readonly carries: string;
 }
 
-/** The pipeline of such a service. @param answers whether the other answered when it was asked last */
+/** Returns the pipeline of such a service. @param answers whether the other answered when it was asked last */
 export function pipelineBehind(
   { lane, upstream, service, doing, waitsFor, remedy, carries }: ServiceBehind,
   answers: boolean
@@ -100,7 +100,7 @@ export function pipelineBehind(
   return { nodes: [asked, box], edges: [{ ...arrowOf(asked, box, box, null), carries }] };
 }
 
-/** A reason may quote a peer's text: it is cut to 300 characters. */
+/** Cuts a reason to 300 characters: it may quote a peer's text. */
 export function boundReason(reason: string | null | undefined): string | null {
   if (!reason) return null;
   return reason.length <= MAX_REASON_LETTERS ? reason : `${reason.slice(0, MAX_REASON_LETTERS - 1)}…`;

@@ -14,7 +14,7 @@ const endsActor = (fault: unknown, policies: readonly FaultPolicy[]): boolean =>
   return policy !== undefined && policies.includes(policy);
 };
 
-/** Guard for an effect's error that no retry can fix: it ends the actor. */
+/** Returns whether an effect's error ends the actor, because no retry can fix it. */
 export const finalError = ({ event }: { event: { error: unknown } }): boolean =>
   endsActor(event.error, ['park', 'exit']);
 

@@ -37,12 +37,12 @@ interface Reported {
 
 type VerificationEvent = Reported | { readonly type: 'round.ended' };
 
-/** The hash that a strict majority of the configured sources names, else undefined. Silence is not consent. */
+/** Returns the hash that a strict majority of the configured sources names, else undefined. Silence is not consent. */
 function majorityHash({ sources, reports, marksOf }: VerificationContext): string | undefined {
   return majorityOf(new Map(Object.entries(reports)), sources.length, marksOf);
 }
 
-/** The sources that named another hash than the agreed one. */
+/** Returns the sources that named another hash than the agreed one. */
 export function dissenters({ sources, reports, agreed }: VerificationContext): string[] {
   return agreed === null ? [] : sources.filter((name) => (reports[name] ?? agreed) !== agreed);
 }

@@ -39,7 +39,7 @@ interface ReplicaContext extends ReplicaInput {
 
 type ReplicaEvent = { readonly type: 'halt.cleared' } | { readonly type: 'stop.requested' };
 
-/** A guard that bears the outcome's name, which the charts show. */
+/** Makes a guard that bears the outcome's name, which the charts show. */
 const outcomeIs = (kind: Outcome['kind']) =>
   ({ [kind]: ({ event }: { event: unknown }): boolean => (event as { output: Outcome }).output.kind === kind })[kind]!;
 

@@ -4,7 +4,7 @@ import { effect } from '../runtime/effect.ts';
 /** Result of looking for new blocks. */
 export type Found = 'blocks' | 'fork';
 
-/** A guard that bears the name of what was found, which the charts show. */
+/** Makes a guard that bears the name of what was found, which the charts show. */
 const found = (what: Found) =>
   ({ [what]: ({ event }: { event: { output: Found } }): boolean => event.output === what })[what]!;
 

@@ -35,7 +35,10 @@ export interface NearLimit {
 /** A subscriber is near a limit from this share of it on. */
 const NEAR_PERCENT = 50;
 
-/** An empty buffer and any byte taken count as progress; so does the first byte after emptiness. */
+/**
+ * Returns whether a subscriber makes progress: its buffer is empty, it has taken any byte, or these are the first bytes
+ * after emptiness.
+ */
 function makesProgress(context: SubscriberContext, { waitingBytes, takenBytes }: Measured): boolean {
   return waitingBytes === 0 || takenBytes > context.takenBytes || context.waitingBytes === 0;
 }

@@ -492,7 +492,7 @@ export class PlatformError extends Error {
     return new PlatformError(wire.code, wire.detail);
   }
 
-  /** Any thrown value as a PlatformError; another error becomes INTERNAL with the original as its cause. */
+  /** Returns any thrown value as a PlatformError; another error becomes INTERNAL with the original as its cause. */
   static from(thrown: unknown, code: ErrorCode = 'INTERNAL', detail: ErrorDetail = {}): PlatformError {
     if (thrown instanceof PlatformError) return thrown;
     const reason = thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
@@ -509,7 +509,7 @@ function describe(code: ErrorCode, detail: ErrorDetail): string {
   return [reason === undefined ? code : `${String(reason)} (${code})`, facts].filter(Boolean).join(' ');
 }
 
-/** True for an error that carries this code, whichever thread it came from. */
+/** Returns whether an error carries this code, whichever thread it came from. */
 export function hasCode(thrown: unknown, code: ErrorCode): thrown is PlatformError {
   return thrown instanceof PlatformError && thrown.code === code;
 }

@@ -9,14 +9,14 @@ const SECRET_FIELDS = ['pass', 'password', 'apiKey', 'authorization', 'secret', 
 
 const redact = { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]), censor: '[redacted]' };
 
-/** A failure that this system names is told by its code and reason: its stack is for those who look for a fault of the program. */
+/** Returns the code and the reason of a failure that this system names: its stack is for those who look for a fault of the program. */
 function shortOf(caught: unknown): unknown {
   if (!(caught instanceof PlatformError)) return caught instanceof Error ? stdSerializers.err(caught) : caught;
   const { code, message, detail } = caught;
   return { type: 'PlatformError', code, message, detail };
 }
 
-/** The parts that all loggers share. `LOG_LEVEL=debug` adds stacks. */
+/** Returns the options that all loggers share. `LOG_LEVEL=debug` adds stacks. */
 const optionsOf = (level: string) => ({
   level,
   redact,
@@ -32,7 +32,7 @@ export async function logToTerminal(): Promise<void> {
 }
 
 /**
- * The process's logger: JSON lines on standard output, readable lines after `logToTerminal`.
+ * Creates the process's logger: JSON lines on standard output, readable lines after `logToTerminal`.
  *
  * Writes synchronously, so that the last line before an exit or a thread's death is never lost.
  */

@@ -22,7 +22,7 @@ const REPORT_AFTER_MS = 2_000;
 /** Options with which a service is not started, or runs under another supervisor. */
 const UNGUARDED = [NO_GUARDIAN, '--help', '-h', '--check-config'];
 
-/** `platform-node <command>`. @returns the exit code */
+/** Runs `platform-node <command>`. @returns the exit code */
 async function runCommandLine([word, ...given]: readonly string[], shell: Environment): Promise<number> {
   const name = word && commandNamed(word);
   let command: Command | undefined;
@@ -92,7 +92,7 @@ async function checkConfig({ name, variables, checks = {} }: Command, env: Envir
   return print(describeConfig(variables, loaded));
 }
 
-/** One line a fault, the remedy in the last. A stack only where someone debugs. */
+/** Prints a line for each fault, the remedy in the last, and a stack only where someone debugs. */
 function report(caught: unknown, name: string | undefined, env: Environment, command: Command | undefined): number {
   const error = PlatformError.from(caught);
   const lines = error.message.split('\n');
@@ -103,7 +103,7 @@ function report(caught: unknown, name: string | undefined, env: Environment, com
   return exitCodeOf(error.code);
 }
 
-/** The variables by which a service names its database and account; nothing where it has none. */
+/** Returns the variables by which a service names its database and account; nothing where it has none. */
 function accountOf(command: Command | undefined): string {
   const names = Object.keys(command?.variables ?? {}).filter((name) => /_DB_(HOST|PORT|NAME|USER|PASS)$/.test(name));
   return names.length > 0 ? ` (${names.join(', ')})` : '';

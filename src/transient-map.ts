@@ -39,7 +39,7 @@ export class TransientMap<Key, Value> {
     this.#removed = 0;
   }
 
-  /** As in a `Map`, but an entry that is removed while they are walked may still come. */
+  /** Returns the entries as a `Map` does, but one that is removed during the walk may still come. */
   entries(): IterableIterator<[Key, Value]> {
     return this.#entries.entries();
   }

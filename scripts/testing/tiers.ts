@@ -172,7 +172,7 @@ export const REST_FILES: ReadonlySet<string> = new Set(
   Object.entries(REST).flatMap(([directory, names]) => names.map((name) => `${directory}/${name}.test.ts`))
 );
 
-/** Whether a file is a long search. */
+/** Returns whether a file is a long search. */
 export const isSlow = (file: string): boolean => file.endsWith(SLOW);
 
 /** Returns the files of a tier: of `all` with the long searches. @throws {Error} for a long search without its short form */

@@ -32,7 +32,7 @@ export const NATS_HEAD_BYTES = 700;
 /** Share of a core and of a network card that may be in use on average; the rest is for bursts. */
 export const USABLE = 0.5;
 
-/** CPU of one message to one subscriber, in seconds; it grows with the bytes that the kernel copies. */
+/** Returns the CPU of one message to one subscriber, in seconds; it grows with the bytes that the kernel copies. */
 export function sendSeconds(bytes: number): number {
   const { sendUs, sendBytes } = MEASURED;
   return (sendUs * (SEND_FIXED + (1 - SEND_FIXED) * (bytes / sendBytes))) / 1e6;

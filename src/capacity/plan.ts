@@ -62,7 +62,7 @@ export function planCapacity(demand: Demand): Capacity {
   return withEdges(demand, low);
 }
 
-/** NATS does not count: more edges do not help it. */
+/** Returns whether the capacity suffices. NATS does not count: more edges do not help it. */
 function suffices({ uses }: Capacity): boolean {
   return uses.every(({ what, used }) => used <= 1 || what.startsWith('NATS'));
 }

@@ -125,7 +125,7 @@ export class TimelineTail {
   }
 }
 
-/** Messages that were answered are too many. */
+/** Returns whether an event is printed: messages that were answered are too many. */
 const isTold = ({ kind, error }: Json) => kind !== 'message' || error !== undefined;
 
 const EVENTS: Readonly<Record<string, (entry: Json) => string>> = {

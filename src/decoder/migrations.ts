@@ -81,7 +81,7 @@ export const MIGRATIONS: readonly Migration[] = [
   }
 ];
 
-/** SHA-256 of a migration's statements, hex. */
+/** Returns SHA-256 of a migration's statements, in hex. */
 export function checksumOf({ statements }: Pick<Migration, 'statements'>): string {
   return hash('sha256', statements.join(';\n'));
 }

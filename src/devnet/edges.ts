@@ -90,7 +90,7 @@ export function variablesOfEdge(
   };
 }
 
-/** NATS says `INFO` to whoever connects. */
+/** Returns whether NATS answers: it says `INFO` to whoever connects. */
 async function greets(port: number): Promise<boolean> {
   const socket = connect({ host: HOST, port });
   try {

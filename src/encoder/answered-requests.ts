@@ -30,7 +30,7 @@ interface AnswerLimits<T> {
   readonly sizeOf: (answer: T) => number;
 }
 
-/** A replacer for `JSON.stringify` that sorts names, so that equal requests have equal text. */
+/** Sorts names, as a replacer for `JSON.stringify`, so that equal requests have equal text. */
 const sortNames = (_: string, value: unknown): unknown =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))

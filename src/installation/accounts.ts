@@ -68,5 +68,5 @@ function rightsOf({ network, hubDatabase }: Plan, part: Part): Rights {
   return all[part] ?? [];
 }
 
-/** In a GRANT on all tables of a database, `_` of its name would stand for any character. */
+/** Returns a database's name as a GRANT has it: on all its tables, `_` would stand for any character. */
 const patternOf = (database: string) => quoteName(database).replaceAll('_', '\\_');

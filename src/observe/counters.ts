@@ -44,12 +44,12 @@ export function count(what: Count, by = 1): void {
   counts[what] = (counts[what] ?? 0) + by;
 }
 
-/** Records the duration of a statement that this thread waited for. @param ms milliseconds */
+/** Counts a statement that this thread waited for, with its duration. @param ms milliseconds */
 export function tookQuery(ms: number): void {
   if (queryMs.length < MAX_QUERIES) queryMs.push(ms);
 }
 
-/** Records finished work of this thread. */
+/** Counts finished work of this thread. */
 export function recordSpan(done: SpanRecord): void {
   if (work.length < MAX_WORK) work.push(done);
 }

@@ -190,13 +190,13 @@ function ended(service: ChildProcess): Promise<End> {
 
 let graceInService = DEFAULT_GRACE_MS;
 
-/** In the service: tells the guardian how long a graceful stop may take. @param graceMs milliseconds */
+/** Tells the guardian, from within the service, how long a graceful stop may take. @param graceMs milliseconds */
 export function nameGrace(graceMs: number): void {
   graceInService = graceMs;
   if (process.connected) process.send?.({ graceMs });
 }
 
-/** In the service: when the guardian is gone, stops as by SIGTERM, and by force when that takes too long. */
+/** Stops the service when its guardian is gone: as by SIGTERM, and by force when that takes too long. */
 export function endWithGuardian(): void {
   if (!process.connected) return;
   process.channel?.unref();

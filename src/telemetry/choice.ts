@@ -35,7 +35,7 @@ export function chooseTelemetry(
   return { url: `http://${host}:${hub.port}/telemetry`, reason: 'it is on' };
 }
 
-/** Words that turn such a variable off count as unset. */
+/** Returns whether a variable is set; words that turn it off count as unset. */
 function isSet(text: string | undefined): boolean {
   return text !== undefined && !/^(?:|0|false|no|off)$/i.test(text);
 }

@@ -20,7 +20,7 @@ const DOCKER_TIMEOUT_MS = 3_000;
 /** Characters that may stand in a version. */
 const VERSION = /^[0-9A-Za-z.+-]{1,32}$/;
 
-/** The whole ping: nothing is added on its way. */
+/** Makes the whole ping: nothing is added on its way. */
 export async function makePing(subject: PingSubject): Promise<Ping> {
   const { installId, event, version, services, running } = subject;
   return {
@@ -44,7 +44,7 @@ function chainOf(spelling: string | undefined): Pick<PingModule, 'coin' | 'netwo
   return found ? { coin: found.chain, network: found.network } : {};
 }
 
-/** Null where no container engine answers. */
+/** Reads Docker's version; null where no container engine answers. */
 async function readDockerVersion(): Promise<string | null> {
   const question = ['version', '--format', '{{.Server.Version}}'];
   const answer = await promisify(execFile)('docker', question, { timeout: DOCKER_TIMEOUT_MS }).catch(() => null);

@@ -37,7 +37,7 @@ const preference = shapeOf(PreferenceSchema);
 /** The user's choice, with what is remembered of the last ping. */
 export type Preference = Static<typeof PreferenceSchema>;
 
-/** `~/.platform-node`. */
+/** Returns `~/.platform-node`. */
 export const preferenceDirectory = (): string => join(homedir(), '.platform-node');
 
 /** @returns an empty one when there is no file @throws {Error} when there is one that cannot be read: then nothing may be sent */
@@ -55,7 +55,8 @@ export async function readPreference(directory: string): Promise<Preference> {
 }
 
 /**
- * Changes what is remembered; processes that do so at once take turns. Durable when it returns: 0600 in a directory of 0700.
+ * Changes the remembered preferences, in turn with other processes. Durable when it returns: 0600 in a directory of
+ * 0700.
  *
  * @param change returns what is to be remembered, and what the caller is told
  * @throws {Error} when it cannot be read or written

@@ -66,7 +66,7 @@ export async function reportStart({
   });
 }
 
-/** The services that run: this one, and those noted before whose guardians are there. */
+/** Returns the services that run: this one, and those noted before whose guardians are there. */
 export function runningWith({ starts = [] }: Preference, start?: Start): Start[] {
   const isOther = ({ service, network }: Start) => service !== start?.service || network !== start.network;
   const others = starts.filter((each) => isOther(each) && isAlive(each.pid));
@@ -87,7 +87,7 @@ export function eventOf({ installId, lastVersion }: Preference, version: string)
   return lastVersion === version ? 'start' : 'update';
 }
 
-/** An installation and an update are always told. */
+/** Returns whether a ping is due; an installation and an update always are. */
 function isDue({ lastPingAt }: Preference, event: string): boolean {
   if (event !== 'start' || lastPingAt === undefined) return true;
   const sinceMs = Date.now() - Date.parse(lastPingAt);

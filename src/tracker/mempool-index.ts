@@ -72,7 +72,7 @@ export const bytesOf = (name: string): Buffer => Buffer.from(name, 'latin1');
 /** Returns the id of the transaction that creates the coin of this name. */
 export const makerOf = (name: string): string => printId(bytesOf(name.slice(0, HASH_BYTES)));
 
-/** Number of inputs and spendable outputs of a transaction. */
+/** Counts the inputs and spendable outputs of a transaction. */
 export const coinCountOf = ({ made, spent }: WaitingTransaction): number => made.length + spent.length;
 
 /**
@@ -230,7 +230,7 @@ function kept<Value>(
 
 const sumOf = (coins: readonly WaitingCoin[]): bigint => coins.reduce((sum, { value }) => sum + value, 0n);
 
-/** Sums coins up and finds the largest, without sorting a million objects. */
+/** Adds coins up and finds the largest, without sorting a million objects. */
 function manyOf(coins: readonly WaitingCoin[]): ManyPending {
   const values = Float64Array.from(coins, ({ value }) => Number(value)).sort();
   const least = values[Math.max(0, values.length - MOST_LISTED)]!;

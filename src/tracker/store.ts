@@ -116,8 +116,8 @@ export class TrackerStore implements BlockStore<BlockChanges> {
   }
 
   /**
-   * Must run before blocks are written: in an empty database, begins a first sync of all blocks that no reorg will
-   * reach.
+   * Prepares an empty database for a first sync of all blocks that no reorg will reach. Call it before blocks are
+   * written.
    *
    * @param tip height of the node's tip
    * @returns last block that may be written next: what a first sync gathers has no undo data

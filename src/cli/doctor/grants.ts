@@ -23,7 +23,7 @@ export function findLacking(
   return given.includes(ALL) ? [] : rights.filter((right) => !given.includes(right));
 }
 
-/** Whether the pattern of a GRANT, in which `_` and `%` stand for any characters, fits a database. */
+/** Returns whether the pattern of a GRANT, in which `_` and `%` stand for any characters, fits a database. */
 function matches(pattern: string, database: string): boolean {
   if (pattern === '*') return true;
   const source = unquoted(pattern).replaceAll(/\\?[\s\S]/g, (part) => {

@@ -16,7 +16,7 @@ const MAX_WAIT_MS = 10_000;
 const HASH = Type.String({ pattern: '^[0-9a-f]{64}$' });
 const HEIGHT = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 });
 
-/** A field that some nodes leave out or set to null. */
+/** Returns the schema of a field that some nodes leave out or set to null. */
 const OrAbsent = <T extends TSchema>(schema: T) => Type.Optional(OrNull(schema));
 
 const InfoSchema = Type.Object({

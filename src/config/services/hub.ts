@@ -166,7 +166,7 @@ const OF_PRICES = [
 export function findHubWarnings(config: HubConfig): readonly string[] {
   const named = config.PRICE_SOURCES ?? [];
   const isSet = (name: keyof HubConfig) => config[name] !== hubVariables[name].fallback;
-  /** A hub of a set without sources has rounds all the same. */
+  /** Returns whether a variable also serves a hub of a set: without sources it has rounds all the same. */
   const isOfSet = (name: string) => name === 'ORACLE_ROUND_INTERVAL' && config.P2P_VALIDATOR_ADDR !== undefined;
   const ofSources = { COINMARKETCAP_API_KEY: 'coinmarketcap', ...SOURCE_URLS } as const;
   return [

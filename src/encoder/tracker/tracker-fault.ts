@@ -81,7 +81,7 @@ export async function findTrackerFault(sync: TrackerSync, { height, hashAt }: Ow
   );
 }
 
-/** Whether a node has a tracker's block by now: its height was asked before the tracker. */
+/** Returns whether a node has a tracker's block by now: its height was asked before the tracker. */
 async function hasBlock(hashAt: OwnNode['hashAt'], height: number, hash: string | null | undefined): Promise<boolean> {
   if (hash == null) return false;
   return await hashAt(height).then(

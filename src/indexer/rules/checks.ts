@@ -133,7 +133,8 @@ export function partChecks<Leg>(what: string, count: (leg: Leg, step: Step) => n
 }
 
 /**
- * Check `<WHAT> (block limit)` of an action that looks at what the ledger holds. @param areTooMany returns whether that
+ * Returns the check `<WHAT> (block limit)` of an action that looks at what the ledger holds.
+ @param areTooMany returns whether that
  * is more than any block may look at
  */
 export function seenCheck<Leg>(what: string, areTooMany: (leg: Leg, step: Step) => boolean = () => false): Check<Leg> {

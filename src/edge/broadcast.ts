@@ -6,7 +6,7 @@ import { parseJson } from '../wire/json.ts';
 import type { Position } from './position.ts';
 import type { StreamMessage } from './stream-message.ts';
 
-/** The message for subscribers, its bytes as they were stored; null for one that is not for them. */
+/** Returns the message for subscribers, its bytes as they were stored; null for one that is not for them. */
 export function broadcastOf(id: DatabaseId, message: StreamMessage, { hashes }: Position): Broadcast | null {
   const { type, height, body: bytes, schema } = message;
   if (type === 'point' || type === 'break') return null;
@@ -14,7 +14,7 @@ export function broadcastOf(id: DatabaseId, message: StreamMessage, { hashes }: 
   return { type, height, bytes, infraBytes: id.dbType === 'indexer' ? infraBytesOf(message) : null, ...names };
 }
 
-/** The bytes for `infra-only` subscribers, made as their source makes them. */
+/** Returns the bytes for `infra-only` subscribers, made as their source makes them. */
 function infraBytesOf({ type, body }: StreamMessage): Uint8Array {
   if (body.length === 0 || (type !== 'block' && type !== 'amendment')) return body;
   const message = parseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength));

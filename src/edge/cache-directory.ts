@@ -56,7 +56,7 @@ async function removeLeft(parent: string, log: Pick<Logger, 'info' | 'warn'>): P
   }
 }
 
-/** Another edge may remove it at the same time. */
+/** Returns whether a directory is this user's and old. Another edge may remove it at the same time. */
 async function isOwnAndOld(path: string): Promise<boolean> {
   const found = await lstat(path).catch(() => null);
   const isOwn = found?.isDirectory() === true && found.uid === process.getuid?.();

@@ -36,7 +36,7 @@ export class CachedFiles {
     this.#sizes.set(artifact, sizeBytes);
   }
 
-  /** It is used now: others give way before it. */
+  /** Marks a file as used now, so that others give way before it. */
   use(artifact: Artifact): void {
     const size = this.#sizes.get(artifact);
     if (size === undefined) return;

@@ -25,7 +25,7 @@ export class EdgeDirectory implements ActorDirectory {
     return this.#feeds.ids;
   }
 
-  /** Nobody asks a database here. */
+  /** Refuses: an edge has no actor to ask about a database. */
   lookup(): ReturnType<ActorDirectory['lookup']> {
     return { ask: () => Promise.reject(new PlatformError('ACTOR_NOT_READY', { reason: 'an edge has no database' })) };
   }
@@ -70,13 +70,13 @@ export class EdgeDirectory implements ActorDirectory {
     };
   }
 
-  /** The origin's entries of the databases that are served here. */
+  /** Returns the origin's entries of the databases that are served here. */
   async catalog(): Promise<Catalog> {
     const databases = this.list().flatMap((id) => this.#values.of(id)?.catalog ?? []);
     return { generated_at: new Date().toISOString(), databases };
   }
 
-  /** The databases as the console lists them. */
+  /** Returns the databases as the console lists them. */
   views(): readonly ActorView[] {
     const restarts = { inWindow: 0, budget: 0, total: 0, causes: [] };
     return this.list().map((id) => ({

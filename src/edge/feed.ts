@@ -162,7 +162,7 @@ export class EdgeFeed {
     this.#next = stored.seq + 1;
   }
 
-  /** Messages are missing: nobody goes on as if there were none. */
+  /** Cuts the subscribers off, because messages are missing: nobody goes on as if there were none. */
   #cutOff(why: string): void {
     const { id, fanOut, log } = this.#options;
     log.warn({ database: databaseKey(id), code: 'STREAM_GAP' }, `${why}: subscribers catch up`);
@@ -171,7 +171,7 @@ export class EdgeFeed {
   }
 }
 
-/** The point that a new subscriber's status tells. */
+/** Returns the point that a new subscriber's status tells. */
 function pointOf({ height, blockTime, hashes, learned }: Position): Parameters<FanOut['setPoint']>[1] {
   return { height, blockTime, hashes, ...(learned && { learned }) };
 }

@@ -37,7 +37,7 @@ export class PositionReader {
     return this.#position;
   }
 
-  /** Why a message does not continue what was read; null when it does. */
+  /** Returns the reason for which a message does not continue what was read; null when it does. */
   misfit({ type, height, previous }: StreamMessage): string | null {
     const before = this.#position;
     if (before === null || type === 'break') return null;
@@ -118,7 +118,7 @@ export class PositionReader {
   }
 }
 
-/** The hashes that a header names. */
+/** Reads the hashes that a header names. */
 function hashesOfText(dbType: DatabaseId['dbType'], text: string | null): BlockHashes {
   if (text === null) return unknownHashes(dbType);
   if (dbType === 'decoder') return { block_hash: text };

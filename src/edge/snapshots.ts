@@ -64,7 +64,7 @@ export class EdgeSnapshots {
     return this.#cached.bytes;
   }
 
-  /** A mark to hand to `list`, taken before the list is asked for. */
+  /** Returns a mark to hand to `list`. Take it before you ask for the list. */
   epoch(id: DatabaseId): number {
     return this.#shelf(id).epoch;
   }

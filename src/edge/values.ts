@@ -61,12 +61,12 @@ export class ValuesReader {
     this.#running = this.#run();
   }
 
-  /** The last answers; undefined before the first. */
+  /** Returns the last answers; undefined before the first. */
   of(id: DatabaseId): OriginValues | undefined {
     return this.#known.get(databaseKey(id));
   }
 
-  /** Seconds for which the origin has written nothing about a database into NATS, where that is long; else 0. */
+  /** Returns the seconds for which the origin has written nothing about a database into NATS, where that is long; else 0. */
   silentS(id: DatabaseId): number {
     const { at = Number.POSITIVE_INFINITY } = this.#words.get(databaseKey(id)) ?? {};
     const elapsedMs = performance.now() - at;

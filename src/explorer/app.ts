@@ -28,7 +28,7 @@ const DESCRIPTION = `Reads what an indexer has written: balances, tokens, action
 
 Everything below \`/{COIN}/api/\` is open; where one network is served, \`{COIN}\` may be left out. Amounts and indexes are decimal texts. \`next\` of a page is the cursor of the one after it, at any depth at the same cost; a reorg ends it with CURSOR_STALE.`;
 
-/** The explorer's front door: its routes in the frame of every service. @throws {PlatformError} CONFIG_INVALID */
+/** Creates the explorer's front door: its routes in the frame of every service. @throws {PlatformError} CONFIG_INVALID */
 export function createExplorerApp(deps: ExplorerAppDeps): FastifyInstance {
   const { config, coins, hubAgeS, log, version } = deps;
   return createFrame({

@@ -21,7 +21,7 @@ export interface Coin {
 const CODES = CHAIN_NETWORKS.map(({ code }) => code);
 
 /**
- * The network that a path names, in any case; without a code the only one that is served.
+ * Finds the network that a path names, in any case; without a code the only one that is served.
  *
  * @throws {PlatformError} COIN_UNKNOWN, COIN_NOT_AVAILABLE
  */

@@ -4,7 +4,7 @@ import type { Pipeline } from '../wire/state/pipeline.ts';
 import { pipelineBehind } from '../wire/state/pipeline.ts';
 import { type ExplorerReport, lagOf } from './report.ts';
 
-/** An explorer as it knows itself: ledger → explorer. */
+/** Returns an explorer as it knows itself: ledger → explorer. */
 export function explorerPipeline(id: ActorId, report: ExplorerReport | null): Pipeline {
   const answers = report?.state === 'available' || report?.state === 'stale';
   const { nodes, edges } = pipelineBehind(

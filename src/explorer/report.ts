@@ -20,12 +20,12 @@ export interface ExplorerReport {
   readonly replicas?: readonly ReplicaReport[];
 }
 
-/** Blocks that the ledger is behind its decoder; null where the decoder does not know the ledger's newest block. */
+/** Returns the blocks that the ledger is behind its decoder; null where the decoder does not know the ledger's newest block. */
 export function lagOf({ height, decoderTip }: Pick<ExplorerReport, 'height' | 'decoderTip'>): number | null {
   return height === null || decoderTip === null || decoderTip < height ? null : decoderTip - height;
 }
 
-/** Blocks between ledger and decoder, whichever is ahead; null while one of them is not known. */
+/** Returns the blocks between ledger and decoder, whichever is ahead; null while one of them is not known. */
 export function distanceOf({ height, decoderTip }: Pick<ExplorerReport, 'height' | 'decoderTip'>): number | null {
   return height === null || decoderTip === null ? null : Math.abs(decoderTip - height);
 }

@@ -30,7 +30,7 @@ export const bigOrNull = column('big', true);
 export const integer = column('integer', false);
 export const integerOrNull = column('integer', true);
 export const flag = column('flag', false);
-/** 0 or 1. */
+/** Returns a column that is 0 or 1. */
 export const flagNumber = (sql: string): Column => integer(`COALESCE(${sql}, 0)`);
 
 /** Tables of texts by their ids, with the column that holds the text. */
@@ -47,7 +47,7 @@ const TEXTS = {
   index_transactions: 'hash'
 } as const;
 
-/** The text whose id an expression is; null for none. */
+/** Returns a column with the text whose id an expression is; null for none. */
 export const looked = (table: keyof typeof TEXTS, id: string, doc?: string): Column =>
   textOrNull(`(SELECT i.${TEXTS[table]} FROM ${table} i WHERE i.id = ${id})`, doc);
 export const address = (id: string, doc?: string): Column => looked('index_addresses', id, doc);
@@ -56,7 +56,7 @@ export const ticker = (id: string): Column => looked('index_tickers', id);
 /** A row as the database gave it. */
 export type RawRow = Readonly<Record<string, unknown>>;
 
-/** The row's fields as they are told. */
+/** Returns a row's fields as the answer has them. */
 export function readRow(columns: Columns, row: RawRow): Record<string, unknown> {
   const told: Record<string, unknown> = {};
   for (const name in columns) {
@@ -85,7 +85,7 @@ const SCHEMAS: Readonly<Record<Kind, () => TSchema>> = {
   flag: () => Type.Boolean()
 };
 
-/** The schema of a row. */
+/** Returns the schema of a row. */
 export function rowSchema(columns: Columns) {
   return Type.Object(
     Object.fromEntries(Object.entries(columns).map(([name, described]) => [name, columnSchema(described)]))
@@ -98,7 +98,7 @@ function columnSchema({ kind, nullable, doc }: Column): TSchema {
   return nullable ? OrNull(schema, described) : { ...schema, ...described };
 }
 
-/** The columns as the list of a SELECT. */
+/** Returns the columns as the list of a SELECT. */
 export function selectList(columns: Columns): string {
   const known = SELECTED.get(columns);
   if (known !== undefined) return known;

@@ -54,15 +54,16 @@ const LEFT_OUT = new Set([
   'validator_signatures'
 ]);
 
-/** The method of the list that a kind of action is first looked for in. */
+/** Returns the method of the list that a kind of action is first looked for in. */
 export const pluralOf = (kind: string): string => LISTS_OF[kind]?.[0] ?? `${kind.toLowerCase()}s`;
 
-/** The methods of the lists that have the rows of a kind of action. */
+/** Returns the methods of the lists that have the rows of a kind of action. */
 export const listsOf = (lists: Readonly<Record<string, List>>, kind: string): readonly string[] =>
   (LISTS_OF[kind] ?? [pluralOf(kind)]).filter((method) => method in lists);
 
 /**
- * The first rows of so many actions, at most 100, by their indexes: one statement for each kind of action among them.
+ * Reads the first rows of so many actions, at most 100, by their indexes: one statement for each kind of action among
+ * them.
  *
  * @param columnsOf which columns of a list are wanted
  */

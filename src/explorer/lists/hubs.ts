@@ -4,7 +4,7 @@ import type { Filter, List } from './list.ts';
 /** Filter of a list without rows. */
 const NOTHING: Filter = { takes: 'text', ways: [] };
 
-/** A list of what is in no database that an explorer reads. */
+/** Returns a list of what is in no database that an explorer reads. */
 function elsewhere(summary: string, types: readonly string[], ...names: readonly string[]): List {
   const columns: Columns = Object.fromEntries(names.map((name) => [name, textOrNull('NULL')]));
   return {

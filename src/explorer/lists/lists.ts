@@ -34,5 +34,5 @@ export const LISTS: Readonly<Record<string, List>> = {
   actions: { ...ACTION_LISTS.actions, more: DETAILS }
 };
 
-/** Lists whose `{type}` the specification requires; of all others a path may leave it out. */
+/** Returns whether the specification requires a list's `{type}`; of all others a path may leave it out. */
 export const needsType = ({ usual, types }: List): boolean => usual === undefined && Object.keys(types).length > 0;

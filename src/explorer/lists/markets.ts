@@ -5,7 +5,7 @@ import { rowsById } from './written.ts';
 
 const ways = waysOf('markets', { key: 'id' });
 
-/** One side of a pair: a token, or the coin of the chain, whose ticker has the id 0. */
+/** Returns the columns of one side of a pair: a token, or the coin of the chain, whose ticker has the id 0. */
 const sideOf = (side: 1 | 2): Columns => ({
   [`tick${side}`]: textOrNull(
     `COALESCE((SELECT i.tick FROM index_tickers i WHERE i.id = t.tick${side}_id),

@@ -15,7 +15,7 @@ import type { List } from './list.ts';
 import { waysOf } from './ways.ts';
 import { follows, memo, rowsById, status, timeOf, written } from './written.ts';
 
-/** Both sides of an offer or of a match, over a table of them. @param of its name in a statement */
+/** Returns the columns of both sides of an offer or of a match, over a table of them. @param of its name in a statement */
 const sidesOf = (of: string): Columns => ({
   give_coin: looked('index_coins', `${of}.give_coin_id`),
   give_tick: ticker(`${of}.give_tick_id`),
@@ -37,7 +37,7 @@ const OFFERED: Columns = {
   status
 };
 
-/** The newest status of an offer. */
+/** Returns the newest status of an offer. */
 const stateOf = (kind: Kind) =>
   textOrNull(
     `(SELECT i.status FROM ${kind}_statuses s JOIN index_statuses i ON i.id = s.status_id
@@ -89,11 +89,11 @@ function matches(kind: 'order' | 'swap', summary: string): List {
 
 type Kind = 'order' | 'swap' | 'dispenser';
 
-/** A field of the offer that a row names. */
+/** Returns a field of the offer that a row names. */
 const offerHas = (kind: Kind, expression: string) =>
   `(SELECT ${expression} FROM ${kind}s d WHERE d.action_index = t.${kind}_action_index)`;
 
-/** The offer that an action is about, from its own table, and both sides of that offer. */
+/** Returns the columns of the offer that an action is about, from its own table, and of both its sides. */
 function ofOffer(kind: Kind, columns: Columns): Columns {
   const of = `${kind}_action_index`;
   return {

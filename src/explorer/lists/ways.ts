@@ -1,6 +1,6 @@
 import type { Filter, Subject, Way } from './list.ts';
 
-/** By the column, then by the key; or by the column alone, where rows are stored in the order of the key. */
+/** Returns names of indexes: by the column, then by the key; or by the column alone, where rows are stored in the order of the key. */
 const indexesOf = (column: string) => [`${column}_action_index`, column];
 
 interface Keyed {
@@ -19,7 +19,7 @@ export const idOf = {
 
 /** Ways to the rows of a table that hang on an action, or have a key of their own; the rows are `t`, their actions `a`. */
 export function waysOf(table: string, { key = 'action_index', action }: Keyed = {}) {
-  /** By a column of the table itself. @param value of the column, by what is asked for */
+  /** Returns the way by a column of the table itself. @param value of the column, by what is asked for */
   const own = (column: string, value = '?'): Way => ({
     from: `${table} t`,
     indexes: column === 'tick_id' ? [`${table}_tick_action_amount`, ...indexesOf(column)] : indexesOf(column),
@@ -27,7 +27,7 @@ export function waysOf(table: string, { key = 'action_index', action }: Keyed = 
     where: `t.${column} = ${value}`,
     rows: `t.${column} = ${value}`
   });
-  /** By a condition on `actions`. @param indexes the best first */
+  /** Returns the way by a condition on `actions`. @param indexes the best first */
   const acted = (rows: string, indexes: readonly string[], more = ''): Way => ({
     from: 'actions a',
     indexes,
@@ -75,7 +75,7 @@ export function actionsBy(takes: Subject, column: string, value = '?'): Filter {
   return { takes, ways: [{ ...way, isUnique: true }] };
 }
 
-/** Rows of a table with a key of their own, by a condition on them. @param index that has the keys in order */
+/** Returns a filter for rows of a table with a key of their own, by a condition on them. @param index that has the keys in order */
 export function keyed(takes: Subject, from: string, key: string, where: string, index?: string): Filter {
   const indexes = index === undefined ? {} : { indexes: [index] };
   return { takes, ways: [{ from, ...indexes, key, isUnique: true, where, rows: 'TRUE' }] };
@@ -84,7 +84,11 @@ export function keyed(takes: Subject, from: string, key: string, where: string, 
 /** Tokens by their names, which no index finds. @see readNamed */
 export const named = (takes: 'pattern' | 'children'): Filter => ({ takes, ways: [] });
 
-/** Every row. @param options `isDense`: the keys have no gaps, so they tell how many there are; `isShared`: rows may have one key */
+/**
+ * Returns a filter for every row.
+ *
+ * @param options `isDense`: the keys have no gaps, so they tell how many there are; `isShared`: rows may have one key
+ */
 export function every(from: string, key: string, { isDense = false, isShared = false } = {}): Filter {
   const total = { total: `SELECT MAX(${key}) - MIN(${key}) + 1 AS total FROM ${from}` };
   const { takes, ways } = keyed('everything', from, key, 'TRUE');

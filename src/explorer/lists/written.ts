@@ -2,7 +2,7 @@ import { address, big, bigOrNull, type Column, type Columns, integerOrNull, look
 import type { Filter, List } from './list.ts';
 import { waysOf } from './ways.ts';
 
-/** The time of a block. @param height an expression */
+/** Returns the time of a block. @param height an expression */
 export const timeOf = (height: string): Column =>
   bigOrNull(
     `(SELECT b.block_time FROM blocks b WHERE b.block_index = ${height} LIMIT 1)`,
@@ -71,7 +71,7 @@ const joinsOf = (table: string) =>
 
 type Types = Pick<List, 'types'> & Partial<Pick<List, 'usual' | 'all' | 'paths' | 'first' | 'changesBetweenBlocks'>>;
 
-/** A list of what actions of one kind wrote into their table. @param within orders the rows of one action */
+/** Returns a list of what actions of one kind wrote into their table. @param within orders the rows of one action */
 export function written(
   table: string,
   summary: string,
@@ -91,7 +91,7 @@ export function written(
   };
 }
 
-/** A list of rows that have an id of their own, and no action. */
+/** Returns a list of rows that have an id of their own, and no action. */
 export function rowsById(table: string, summary: string, columns: Columns, types: Types, key = 'id'): List {
   return {
     ...LIST,
@@ -109,6 +109,6 @@ export function follows(table: string, summary: string, columns: Columns, action
   return written(table, summary, columns, { types: { block: ways.block, address: ways.source } });
 }
 
-/** Rows by the ids of keys of validators. @param column of the table */
+/** Returns a way to rows by the ids of validators' keys. @param column of the table */
 export const byPubkey = (table: string, column = 'signing_pubkey_id', key = 'action_index'): Filter =>
   waysOf(table, { key }).texts(column, 'pubkey');

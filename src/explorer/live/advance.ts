@@ -114,7 +114,7 @@ export class Advances {
     return actions;
   }
 
-  /** The newest actions of a subject; null where they cannot be read in time. */
+  /** Reads the newest actions of a subject; null where they cannot be read in time. */
   async #history(subject: Subject, mostMs: number): Promise<Reading | null> {
     const late = Promise.withResolvers<null>();
     const timer = setTimeout(() => late.resolve(null), mostMs);

@@ -125,7 +125,7 @@ export class ChannelClient {
     this.send('UNSUBSCRIBED', { channel, ...about, reason: 'once' });
   }
 
-  /** One that cannot be read now is sent with the next block. */
+  /** Sends what is due. What cannot be read now is sent with the next block. */
   async #sendDue(): Promise<void> {
     this.#isSending = true;
     const { socket } = this.subscriber;

@@ -107,7 +107,8 @@ const MAX_LETTERS = 250;
 type Params = Readonly<Record<string, unknown>>;
 
 /**
- * The subscriptions that a message ends: those that it names, and of a channel without a subject all that are followed.
+ * Reads the subscriptions that a message ends: those that it names, and of a channel without a subject all that are
+ * followed.
  *
  * @throws {ChannelFault} as `readSubscriptions` does
  */
@@ -122,7 +123,7 @@ export function readEnded(message: Params, followed: readonly Subscription[]): r
   });
 }
 
-/** The subscriptions that a message names, each once. @throws {ChannelFault} INVALID_CHANNEL, INVALID_TYPE, INVALID_PARAMS */
+/** Reads the subscriptions that a message names, each once. @throws {ChannelFault} INVALID_CHANNEL, INVALID_TYPE, INVALID_PARAMS */
 export function readSubscriptions({ channels, params }: Params): readonly Subscription[] {
   if (!Array.isArray(channels) || channels.length === 0)
     throw new ChannelFault('INVALID_PARAMS', 'send channels, a list of names');
@@ -147,7 +148,7 @@ const NARROWING = [...NAMING, 'statuses', 'types'];
 /** Channels without a subject that `types` narrows. */
 const OF_TYPES: readonly string[] = ['actions', 'mempool'];
 
-/** Names the params that were sent and change nothing in a channel that is about all. */
+/** Returns the names of the params that were sent and change nothing in a channel that is about all. */
 export function ignoredFilters(channel: string, params: unknown): readonly string[] {
   const given = Object(params) as Params;
   const isUsed = (name: string) => name === 'types' && OF_TYPES.includes(channel);

@@ -15,7 +15,7 @@ import { type Asked, readOptional, rowOf, rowsOf, textOf, type View } from './vi
 /** Rows of a list beside the newest blocks and actions; actions in the list, and in the chart above it. */
 const [FEW, LISTED, CHARTED] = [6, 12, 100];
 
-/** The front page: how much there is, the newest blocks, what waits for one, the newest actions and tokens, and markets. */
+/** Makes the front page: how much there is, the newest blocks, what waits for one, the newest actions and tokens, and markets. */
 export async function homeView({ read, linkTo }: Asked): Promise<View> {
   const [network, blocks, actions, waiting, tokens, markets] = await Promise.all([
     read('network'),

@@ -10,7 +10,7 @@ export class Html {
 
 type Part = Html | string | number | null | undefined | false | readonly Part[];
 
-/** HTML from a template: each value is escaped unless it is HTML itself; null, undefined and false are nothing. */
+/** Makes HTML from a template: each value is escaped unless it is HTML itself; null, undefined and false are nothing. */
 export function html(strings: TemplateStringsArray, ...values: readonly Part[]): Html {
   return new Html(strings.map((text, place) => text + writePart(values[place])).join(''));
 }

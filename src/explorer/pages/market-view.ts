@@ -11,7 +11,11 @@ const COINS: ReadonlySet<string> = new Set(CHAIN_NETWORKS.map(({ ticker }) => ti
 
 type Level = readonly [price: string, amount: string];
 
-/** One pair: its price, both sides of its order book with their depth, and its last matches. @throws {PlatformError} RECORD_UNKNOWN */
+/**
+ * Makes the page of a pair: its price, both sides of its order book with their depth, and its last matches.
+ *
+ * @throws {PlatformError} RECORD_UNKNOWN
+ */
 export async function marketView({ name: tick1, other: tick2, read, linkTo }: Asked): Promise<View> {
   const parameters = { tick1, tick2 };
   const [market, book, history] = await Promise.all([
@@ -53,10 +57,10 @@ ${section('Last matches', ['Action', 'Kind', 'Price', 'Amount', 'Time'], matches
   };
 }
 
-/** A side of a pair: a link to the token; the coin of a chain has no page. */
+/** Returns the name of a side of a pair: a link to the token; the coin of a chain has no page. */
 const nameOf = (linkTo: LinkTo, tick: string): Html => (COINS.has(tick) ? html`<b>${tick}</b>` : linkTo('token', tick));
 
-/** One side of the book: the best price first, with all that is offered up to each. */
+/** Returns one side of the book: the best price first, with all that is offered up to each. */
 function sideOf(title: string, levels: readonly Level[]): Html {
   const shown = levels.slice(0, LEVELS);
   const depths = shown.map((_, place) => shown.slice(0, place + 1).reduce((sum, [, each]) => sum + Number(each), 0));

@@ -13,7 +13,7 @@ export interface Site {
   readonly base: string;
 }
 
-/** A page of the explorer: its style is the console's. */
+/** Makes a page of the explorer: its style is the console's. */
 export function layout({ name, code, base }: Site, title: string, body: Html): string {
   return `<!doctype html>
 ${
@@ -40,7 +40,7 @@ function searchForm(base: string): Html {
 /** Kind of thing that has a page of its own. */
 export type Thing = 'address' | 'token' | 'block' | 'action' | 'transaction' | 'market';
 
-/** The path of the page of a thing. */
+/** Returns the path of the page of a thing. */
 export const pathOf = (base: string, kind: Thing, ...names: readonly string[]): string =>
   [base, kind, ...names.map(encodeURIComponent)].join('/');
 
@@ -58,14 +58,14 @@ export function linksIn(base: string): LinkTo {
   };
 }
 
-/** A time in Unix seconds. */
+/** Shows a time in Unix seconds. */
 export function timeOf(seconds: unknown): Html {
   if (!/^\d{1,11}$/.test(String(seconds))) return html`<span class="none">unknown</span>`;
   const text = new Date(Number(seconds) * 1000).toISOString();
   return html`<time datetime="${text}">${text.slice(0, 16).replace('T', ' ')} UTC</time>`;
 }
 
-/** A number in groups of three digits. Its text is the number as it is, so that a copy is exact. */
+/** Shows a number in groups of three digits. Its text is the number as it is, so that a copy is exact. */
 export function amount(value: unknown): Html {
   const text = value === null || value === undefined ? '' : String(value);
   const [, sign, whole, rest] = /^(-?)(\d{4,})(\.\d+)?$/.exec(text) ?? [];
@@ -74,17 +74,17 @@ export function amount(value: unknown): Html {
   return html`<span class="amount">${sign}${groups}${rest}</span>`;
 }
 
-/** A bar. @param part of its full length, 0 to 1; the text beside it says the same */
+/** Draws a bar. @param part of its full length, 0 to 1; the text beside it says the same */
 export function bar(part: number): Html {
   return html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect width="${(part * 100).toFixed(2)}" height="8"/></svg>`;
 }
 
-/** A link to the market of a pair. */
+/** Makes a link to the market of a pair. */
 export function marketLink(linkTo: LinkTo, tick1: unknown, tick2: unknown): Html {
   return linkTo('market', [String(tick1), String(tick2)], `${String(tick1)}/${String(tick2)}`);
 }
 
-/** Facts about one thing. */
+/** Shows facts about one thing. */
 export function facts(rows: readonly (readonly [name: string, value: Html | string | number | null])[]): Html {
   const shown = rows.map(
     ([name, value]) => html`<div><dt>${name}</dt><dd>${value ?? html`<span class="none">none</span>`}</dd></div>`
@@ -104,7 +104,7 @@ const NUMBERS: ReadonlySet<string> = new Set([
   '24 h %'
 ]);
 
-/** A part of a page with a list; `next` is the cursor of its next page. */
+/** Makes a part of a page with a list; `next` is the cursor of its next page. */
 export function section(
   title: string,
   heads: readonly string[],
@@ -120,7 +120,7 @@ export function section(
   return html`<section><h2>${title}</h2>${rows.length === 0 ? html`<p class="none">Nothing yet.</p>` : table}${more}</section>`;
 }
 
-/** Actions, each with whether it counts, what its first row moves to whom, who did it, where and when. */
+/** Shows actions, each with whether it counts, what its first row moves to whom, who did it, where and when. */
 export function actionsSection(linkTo: LinkTo, title: string, rows: readonly Row[], next: string | null = null): Html {
   const line = (row: Row) => [
     linkTo('action', row['action_index']),
@@ -134,7 +134,7 @@ export function actionsSection(linkTo: LinkTo, title: string, rows: readonly Row
   return section(title, ['Action', 'Kind', 'Verdict', 'Moves', 'Source', 'Block', 'Time'], rows.map(line), next);
 }
 
-/** The amount, token and receiver that an action names. The token of a refused one may not exist: then it has no page. */
+/** Shows the amount, token and receiver that an action names. The token of a refused one may not exist: then it has no page. */
 function movedBy({ amount: sum, tick, destination, status }: Row, linkTo: LinkTo): Html | string {
   if (typeof tick !== 'string') return '';
   const of = typeof sum === 'string' && html`${amount(sum)} `;
@@ -143,7 +143,7 @@ function movedBy({ amount: sum, tick, destination, status }: Row, linkTo: LinkTo
   return html`<span>${of}${isRefused ? tick : linkTo('token', tick)}${to}</span>`;
 }
 
-/** A verdict: `valid`, or why it was refused. */
+/** Shows a verdict: `valid`, or the reason for a refusal. */
 export function verdict(status: string): Html {
   return html`<span class="verdict" data-state="${status === 'valid' ? 'well' : 'failed'}">${status}</span>`;
 }

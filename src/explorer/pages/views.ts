@@ -19,7 +19,7 @@ import {
 } from './parts.ts';
 import { type Asked, confirmationsOf, readOptional, rowOf, rowsOf, textOf, type View } from './view.ts';
 
-/** A page of what the ledger does not have. */
+/** Returns the error for a name that the ledger does not have. */
 const unnamed = (what: string, name: string, why: string | false = false) =>
   new PlatformError('RECORD_UNKNOWN', { reason: why ? `${what} "${name}": ${why}` : `there is no ${what} "${name}"` });
 async function addressView({ name, cursor, read, linkTo }: Asked): Promise<View> {
@@ -251,12 +251,12 @@ export const VIEWS: Readonly<Record<string, (asked: Asked) => Promise<View>>> = 
   market: marketView
 };
 
-/** A page that says why there is no other. */
+/** Makes a page that says why there is no other. */
 export function failureView(title: string, reason: string, base: string): View {
   return { title, body: html`<h2 class="name">${title}</h2><p>${reason}</p><p><a href="${base}/">Begin again</a></p>` };
 }
 
-/** The front page of a service of several networks. */
+/** Makes the front page of a service of several networks. */
 export function networksView(sites: readonly Site[]): View {
   const rows = sites.map(({ name, base }) => [html`<a href="${base}/">${name}</a>`]);
   return { title: 'Networks', body: section('Networks', ['Network'], rows) };

@@ -169,7 +169,7 @@ async function readTotal(
   return await databases.totals.read(query, { list, filter, value, name }, tip);
 }
 
-/** The filter that a question names, and the text that it takes. */
+/** Returns the filter that a question names, and the text that it takes. */
 function findFilter(
   { types, usual, all, parameters = {} }: List,
   question: Question

@@ -1,6 +1,6 @@
 /**
- * Rows as CSV with a line of names; a field that holds a sign of the form, in any locale, is quoted. A text that a spreadsheet would
- * run as a formula begins with an apostrophe.
+ * Writes rows as CSV with a line of names; a field that holds a sign of the form, in any locale, is quoted. A text that
+ * a spreadsheet would run as a formula begins with an apostrophe.
  *
  * @see RFC 4180
  */

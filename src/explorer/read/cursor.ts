@@ -40,7 +40,7 @@ export class Cursors {
     this.#key = key;
   }
 
-  /** A cursor that is bound to the query and to the block that was the newest. */
+  /** Writes a cursor that is bound to the query and to the block that was the newest. */
   write(query: string, { height, mark }: Tip, { key, given }: Position): string {
     const parts: Parts = [query, height, mark, key, given];
     const text = Buffer.from(JSON.stringify(parts)).toString('base64url');
@@ -78,8 +78,8 @@ export class Cursors {
 }
 
 /**
- * The cursors of a network's ledger. They are signed with a key that is made for nothing else: with one that came from a password, each
- * cursor would be a test of guesses of it.
+ * Makes the cursors of a network's ledger. They are signed with a key that is made for nothing else: with one that came
+ * from a password, each cursor would be a test of guesses of it.
  *
  * @param secret of all explorers that are to take each other's cursors
  */

@@ -16,7 +16,7 @@ export interface Readers {
   readonly aside: Reader;
 }
 
-/** A network whose databases are read. */
+/** Opens the databases of a network. */
 export function openDatabases(
   network: ChainNetwork,
   { indexer, decoder, aside }: Readers,
@@ -40,7 +40,7 @@ export function openDatabases(
 
 const TIPS = new WeakMap<readonly SqlRow[], Tip | null>();
 
-/** The tip of a snapshot that many reads share. */
+/** Returns the tip of a snapshot that many reads share. */
 function tipOf(opened: readonly SqlRow[]): Tip | null {
   const known = TIPS.get(opened);
   if (known !== undefined) return known;

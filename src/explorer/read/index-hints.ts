@@ -34,7 +34,7 @@ export class IndexHints {
     if (this.#until === 0) await this.#looking;
   }
 
-  /** The filter with the indexes named that the database had at the last look. */
+  /** Returns the filter with the indexes named that the database had at the last look. */
   of(filter: Filter): Filter {
     const known = this.#hinted.get(filter);
     if (known) return known;
@@ -49,7 +49,7 @@ export class IndexHints {
     return index === undefined ? way : { ...way, from: [table, alias, `FORCE INDEX (${index})`, ...joined].join(' ') };
   }
 
-  /** While the database does not answer, what was known is kept. */
+  /** Looks which indexes there are. While the database does not answer, the last finding stays. */
   async #look(): Promise<void> {
     try {
       const found = await this.#aside((query) => query<{ name: string }>(INDEXES));

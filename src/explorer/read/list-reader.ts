@@ -50,7 +50,7 @@ export interface Statement {
 }
 
 /**
- * The statement of a page. Its text does not depend on values, so that a connection prepares it once.
+ * Returns the statement of a page. Its text does not depend on values, so that a connection prepares it once.
  *
  * A key has at least one row, so so many keys have all rows of the page, and one more to see whether there is more.
  */
@@ -105,7 +105,7 @@ function keysOf(way: Way, { value, after, isDescending, keys, offset }: KeyRange
   };
 }
 
-/** The ways of a filter, whose `?` take the value that `readSubject` read. */
+/** Returns the ways of a filter, whose `?` take the value that `readSubject` read. */
 export function boundWays(filter: Filter): readonly Way[] {
   const known = BOUND.get(filter);
   if (known) return known;
@@ -118,17 +118,17 @@ export function boundWays(filter: Filter): readonly Way[] {
 
 const BOUND = new WeakMap<Filter, readonly Way[]>();
 
-/** The keys of a way, in no order yet, as `k`. */
+/** Returns SQL for the keys of a way, in no order yet, as `k`. */
 export const selectKeys = ({ from, key, where, isUnique }: Way): string =>
   `SELECT ${isUnique ? '' : 'DISTINCT '}${key} AS k FROM ${from} WHERE ${where}`;
 
-/** A key that is a number is sent as one: MariaDB compares texts with numbers as doubles. */
+/** Returns the value of a key. One that is a number is sent as a number: MariaDB compares texts with numbers as doubles. */
 function keyValue(key: string): Value {
   const number = Number(key);
   return /^\d+$/.test(key) && Number.isSafeInteger(number) ? number : key;
 }
 
-/** The value once for each `?`. */
+/** Returns the value once for each `?`. */
 export function fill(sql: string, value: Value): Value[] {
   const values: Value[] = [];
   for (let at = sql.indexOf('?'); at >= 0; at = sql.indexOf('?', at + 1)) values.push(value);

@@ -28,7 +28,7 @@ const LATE = ['unstakes', 'contract_unstakes']
   .map((table) => `SELECT action_index FROM ${table} WHERE cooldown_end_block > ? AND block_index <= ?`)
   .join(' UNION ALL ');
 
-/** The last action of a block and of those before it; -1 for none. */
+/** Reads the last action of a block and of those before it; -1 for none. */
 export async function lastActionOf(query: Query, height: number): Promise<number> {
   const [last] = await query<{ action_index: number }>(
     'SELECT action_index FROM actions WHERE block_index <= ? ORDER BY block_index DESC, action_index DESC LIMIT 1',

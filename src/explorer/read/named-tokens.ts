@@ -37,7 +37,7 @@ export async function readNamed(
   return { data: found.map((row) => readRow(list.columns, row)), end, total };
 }
 
-/** The keys of a page in its order. @param wanted by ascending keys */
+/** Returns the keys of a page in its order. @param wanted by ascending keys */
 function pageOf(
   wanted: readonly TokenName[],
   { limit, offset, cursor, isDescending }: Omit<Page, 'filter' | 'value'>

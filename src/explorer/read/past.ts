@@ -74,7 +74,7 @@ async function movementsSince(query: Query, page: PastPage, at: Parameters<typeo
   return since;
 }
 
-/** The balances of now in the order of the page, those that are gone since among them, without what moved since. */
+/** Reads the balances of now in the order of the page, those that are gone since among them, without what moved since. */
 async function pageWithout(query: Query, page: PastPage, since: Change): Promise<Found> {
   const { by, id, limit, offset, isDescending } = page;
   const other = by === 'address_id' ? 'tick_id' : 'address_id';

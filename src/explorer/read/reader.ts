@@ -49,11 +49,11 @@ const STATEMENT_TIMEOUT = 1969;
  */
 const TABLE_ALTERED: readonly unknown[] = [1213, 1412, 1615];
 
-/** Whether a connection or its snapshot was no good any more, which a read on another one does not meet. */
+/** Returns whether a connection or its snapshot was no good any more, which a read on another one does not meet. */
 const isStale = (caught: unknown): boolean =>
   isConnectionLoss(caught) || TABLE_ALTERED.includes((caught as { errno?: number }).errno);
 
-/** Whether the work gave up by itself, so that its connection is as good as before. */
+/** Returns whether the work gave up by itself, so that its connection is as good as before. */
 const isOfWork = (caught: unknown): caught is PlatformError | ReadElsewhere =>
   caught instanceof PlatformError || caught instanceof ReadElsewhere;
 
@@ -109,7 +109,7 @@ export class Reader {
     await this.#pool.end().catch(() => undefined);
   }
 
-  /** Each connection that is found stale is given up: one more than there are is new. */
+  /** Runs work on any connection. Each that is found stale is given up: one more than there are is new. */
   async #onAnyConnection<T>(work: Work<T>): Promise<T> {
     const until = performance.now() + this.#options.limitMs;
     for (let left = this.#options.connections; ; ) {
@@ -122,7 +122,7 @@ export class Reader {
     }
   }
 
-  /** A connection that is late, or on which something failed, is in an unknown state and is given up. */
+  /** Runs work in a snapshot. A connection that is late, or on which something failed, is in an unknown state and is given up. */
   async #inSnapshot<T>(work: Work<T>): Promise<T> {
     const connection = await this.#connect();
     this.#used++;

@@ -236,7 +236,7 @@ export class Replicas {
   }
 }
 
-/** The first answer, with the newest block, with the fewest questions. */
+/** Compares two members: first one that answers, then the newest block, then the fewest questions. */
 function byRank(a: Member, b: Member): number {
   return Number(b.isUp) - Number(a.isUp) || heightOf(b) - heightOf(a) || a.questions - b.questions || a.asked - b.asked;
 }

@@ -80,10 +80,10 @@ export class Snapshots {
   }
 }
 
-/** The pool wraps a connection anew each time that it hands it out. */
+/** Returns the driver's connection: the pool wraps it anew each time that it hands it out. */
 const rawOf = (connection: PoolConnection): object => (connection as unknown as { connection: object }).connection;
 
-/** An open snapshot keeps MariaDB from clearing away old rows. */
+/** Ends a snapshot: an open one keeps MariaDB from clearing away old rows. */
 function end(connection: PoolConnection, then: () => void = () => undefined): void {
   const late = setTimeout(() => connection.destroy(), END_LIMIT_MS).unref();
   const ended = connection.query('COMMIT').finally(() => clearTimeout(late));

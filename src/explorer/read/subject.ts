@@ -61,15 +61,15 @@ export async function readSubject(
   }
 }
 
-/** The hash of a transaction or block as databases have it; null for any other text. */
+/** Reads the hash of a transaction or block as databases have it; null for any other text. */
 export function readHash(text: string): string | null {
   return HASH.test(text) ? text.toLowerCase() : null;
 }
 
-/** Whether a text can be compared with addresses. */
+/** Returns whether a text can be compared with addresses. */
 export const isAddressText = (text: string): boolean => ADDRESS.test(text);
 
-/** The id of an address. */
+/** Finds the id of an address. */
 export async function findAddress(query: Query, address: string): Promise<number | null> {
   if (!ADDRESS.test(address)) return null;
   const [found] = await query<{ id: number }>('SELECT id FROM index_addresses WHERE address = ?', [address]);
@@ -77,8 +77,8 @@ export async function findAddress(query: Query, address: string): Promise<number
 }
 
 /**
- * An address in the spelling under which a database has it: that of this system, which its rows have, whatever spelling somebody asks
- * for; else as it is written, for older rows.
+ * Spells an address as a database has it: in this system's spelling, which its rows have, whatever spelling somebody
+ * asks for; else as it is written, for older rows.
  */
 export async function spellAddress(query: Query, asked: string, versions: AddressVersions): Promise<string> {
   const id = BY_ID.exec(asked)?.[1];
@@ -91,7 +91,7 @@ export async function spellAddress(query: Query, asked: string, versions: Addres
   return (await findAddress(query, asked)) === null ? usual : asked;
 }
 
-/** The id of a side of a market: of a ticker, or 0 for the coin of a chain. */
+/** Finds the id of a side of a market: of a ticker, or 0 for the coin of a chain. */
 export async function findSide(query: Query, names: ReadNames, name: string): Promise<number | null> {
   const isCoin =
     COIN.test(name) && (await query('SELECT 1 FROM index_coins WHERE coin = ?', [name.toUpperCase()])).length > 0;
@@ -99,8 +99,8 @@ export async function findSide(query: Query, names: ReadNames, name: string): Pr
 }
 
 /**
- * The id of a ticker: by `^id`; else that of the token, in whatever case it is asked for; without a token, of the text as it is written.
- * A refused action of anybody may name a token in another case, which has an id of its own.
+ * Finds the id of a ticker: by `^id`; else that of the token, in whatever case it is asked for; without a token, of the
+ * text as it is written. Anybody's refused action may name a token in another case, which has an id of its own.
  */
 export async function findTicker(query: Query, names: ReadNames, tick: string): Promise<number | null> {
   const id = BY_ID.exec(tick)?.[1];

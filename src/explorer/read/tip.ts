@@ -35,7 +35,7 @@ export const NEWEST_BLOCK = `${BLOCK} ORDER BY b.block_index DESC LIMIT 1`;
 /** Finds the newest block of a decoder. */
 export const DECODER_TIP = 'SELECT MAX(block_index) AS height FROM blocks';
 
-/** The block that `NEWEST_BLOCK` found; null while there is none. */
+/** Returns the block that `NEWEST_BLOCK` found; null while there is none. */
 export function tipIn([block]: readonly SqlRow[]): Tip | null {
   return block ? tipOf(block as BlockRow) : null;
 }
@@ -47,12 +47,12 @@ export async function checkStanding(query: Query, block: Tip): Promise<void> {
   throw new PlatformError('CURSOR_STALE', { reason });
 }
 
-/** Whether the ledger has this block at its height. */
+/** Returns whether the ledger has this block at its height. */
 export async function isStanding(query: Query, { height, mark }: Tip): Promise<boolean> {
   return (await findBlock(query, height))?.mark === mark;
 }
 
-/** The block of a height; null where the ledger has none. */
+/** Finds the block of a height; null where the ledger has none. */
 export async function findBlock(query: Query, height: number): Promise<Tip | null> {
   return tipIn(await query<BlockRow>(`${BLOCK} WHERE b.block_index = ? LIMIT 1`, [height]));
 }

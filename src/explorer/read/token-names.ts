@@ -58,7 +58,12 @@ export class TokenNames {
     sizeCalculation: ({ wanted }) => 1 + wanted.length
   });
 
-  /** The names of the snapshot that `query` reads. @param tip its newest block @throws {ReadElsewhere} while other work reads names */
+  /**
+   * Returns the names of the snapshot that `query` reads.
+   *
+   * @param tip its newest block
+   * @throws {ReadElsewhere} while other work reads names
+   */
   async at(query: Query, tip: Tip | null): Promise<NamesAt> {
     if (tip === null) return NO_NAMES;
     if (!this.#isWhole || this.#block?.mark !== tip.mark) {
@@ -94,7 +99,7 @@ export class TokenNames {
   }
 }
 
-/** Names as they are now: those that are added later are none of them. */
+/** Returns names as they are now, without those that are added later. */
 function namesAt(
   names: readonly TokenName[],
   byLower: ReadonlyMap<string, number>,

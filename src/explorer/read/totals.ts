@@ -75,7 +75,7 @@ export class Totals {
     return total;
   }
 
-  /** Fulfilled when nothing is being counted aside. */
+  /** Waits until nothing is being counted aside. */
   async idle(): Promise<void> {
     while (this.#work) await this.#work;
   }
@@ -95,7 +95,7 @@ export class Totals {
     }
   }
 
-  /** Part by part, each in a snapshot of its own: rows of blocks that no reorg can replace are the same in all. */
+  /** Counts part by part, each in a snapshot of its own: rows of blocks that no reorg can replace are the same in all. */
   async #countSealed(asked: Countable): Promise<void> {
     for (let isWhole = false; !isWhole; )
       isWhole = await this.#aside(async (query, tip) => {
@@ -127,7 +127,7 @@ export class Totals {
     return true;
   }
 
-  /** Once for each tip: moves the seal up. What was counted below a block that does not stand any more is forgotten. */
+  /** Moves the seal up, once for each tip. What was counted below a block that does not stand any more is forgotten. */
   async #sealUpTo(query: Query, tip: Tip): Promise<void> {
     if (this.#sealedAt === tip.mark) return;
     const height = tip.height - this.#options.undoDepth;

@@ -23,7 +23,7 @@ export function leftOf(kind: 'order' | 'swap', side: 'give' | 'get'): string {
   return `${exact(`o.${side}_amount`)} - ${used('give', other)} - ${used('get', side)}`;
 }
 
-/** A field of an offer after its edits, over `o`. */
+/** Returns a field of an offer after its edits, over `o`. */
 export const offerNow = (kind: Stated, column: string) =>
   `COALESCE((SELECT e.${column} FROM ${kind}_edits e WHERE e.${kind}_action_index = o.action_index AND e.status_id = ${VALID}
      AND e.${column} IS NOT NULL ORDER BY e.action_index DESC LIMIT 1), o.${column})`;
@@ -59,7 +59,7 @@ export async function readCanceller(query: Query, index: number): Promise<Row> {
   return { cancelled_by: found?.address ?? null };
 }
 
-/** Without the zeros that SQL puts behind a sum. */
+/** Returns a sum without the zeros that SQL puts behind it. */
 const plain = (value: unknown): string =>
   String(value)
     .replace(/(\.\d*?)0+$/, '$1')

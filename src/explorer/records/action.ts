@@ -110,7 +110,7 @@ async function readMoves(query: Query, index: number): Promise<Row> {
   };
 }
 
-/** The rows that it wrote into the table of its kind, at most 100, and the method of its list. */
+/** Reads the rows that it wrote into the table of its kind, at most 100, and the method of its list. */
 async function readWritten(query: Query, kind: string, index: number) {
   for (const method of listsOf(LISTS, kind)) {
     const list = LISTS[method]!;
@@ -182,7 +182,7 @@ function voteOf(method: string, rows: readonly Row[]): Row {
   return { ...kind, options: null, poll_ref: first['poll_index'], ballot };
 }
 
-/** The options of a poll, which its row has as JSON. */
+/** Reads the options of a poll, which its row has as JSON. */
 export function optionsIn(text: unknown): unknown {
   try {
     return JSON.parse(String(text)) as unknown;
@@ -191,7 +191,7 @@ export function optionsIn(text: unknown): unknown {
   }
 }
 
-/** The actions of a BATCH: those of its transaction behind it. */
+/** Reads the actions of a BATCH: those of its transaction behind it. */
 async function readParts(query: Query, index: number): Promise<Row> {
   const from =
     'actions a WHERE a.tx_index = (SELECT b.tx_index FROM actions b WHERE b.action_index = ?) AND a.action_index > ?';

@@ -30,7 +30,7 @@ export const block: RecordMethod = {
 };
 
 /**
- * The height of the block of the ledger that has a hash on the chain; null where it has none.
+ * Finds the height of the ledger's block that has a hash on the chain; null where it has none.
  *
  * The decoder knows all hashes, and may be on another branch than the ledger, or ahead of it: what it says counts where the ledger
  * has this hash at that height.

@@ -110,7 +110,7 @@ const range: RecordMethod = {
   }
 };
 
-/** A proof against a checkpoint: there is none while no validators sign. */
+/** Answers for a proof against a checkpoint: there is none while no validators sign. */
 function proof(summary: string, path: string): RecordMethod {
   return {
     summary: `${summary}; no validators sign here yet`,

@@ -29,14 +29,14 @@ const TextOrNull = OrNull(Text);
 const paged = (row: Parameters<typeof Type.Object>[0]) =>
   Type.Object({ data: Type.Array(Type.Object(row)), total: OrNull(Type.Integer()) });
 
-/** The pair of a path; null: one side is no token. */
+/** Reads the pair of a path; null: one side is no token. */
 async function readPair({ query, names, question: { parameters } }: RecordRead): Promise<Pair | null> {
   const one = await findSide(query, names, parameters['tick1'] ?? '');
   const two = await findSide(query, names, parameters['tick2'] ?? '');
   return one === null || two === null ? null : { one, two };
 }
 
-/** Both directions of a pair over a table with sides. */
+/** Returns both directions of a pair over a table with sides. */
 const inPair = (of: string) =>
   `((${of}.give_tick_id <=> ? AND ${of}.get_tick_id <=> ?) OR (${of}.give_tick_id <=> ? AND ${of}.get_tick_id <=> ?))`;
 type Sides<T> = readonly [one: T, two: T];
@@ -71,7 +71,7 @@ export const market: RecordMethod = {
 };
 const turn = (_: string, side: string) => `tick${side === '1' ? '2' : '1'}`;
 
-/** The id of the address in a path, as the value of its condition; undefined where the path has none. */
+/** Reads the id of the address in a path, as the value of its condition; undefined where the path has none. */
 async function readAddress({ query, question, databases }: RecordRead): Promise<number | undefined> {
   const { address } = question.parameters;
   if (address === undefined) return undefined;
@@ -117,11 +117,11 @@ export const marketHistory: RecordMethod = {
   }
 };
 
-/** Amount of a row; null where the side is an ownership. */
+/** Returns the amount of a row; null where the side is an ownership. */
 const amountOf = (value: unknown) => (value === null || value === '' ? null : knownAmount(String(value)));
 const plain = (amount: bigint | null) => (amount === null ? null : formatAmount(amount));
 
-/** Price of one unit, at most 8 places, rounded half up. MariaDB has no room for a quotient of 55 digits. */
+/** Returns the price of one unit, with at most 8 places, rounded half up. MariaDB has no room for a quotient of 55 digits. */
 function priceOf(base: bigint | null, quote: bigint | null): bigint | null {
   return base === null || quote === null || base === 0n ? null : multiplyRatio(ONE, quote, base, PRICE_PLACES);
 }
@@ -144,7 +144,7 @@ async function countUpTo(
   return count > MAX_COUNTED ? null : count;
 }
 
-/** Amount that an order has left. Where fills were rounded it may have got more than it asked for: then nothing is. */
+/** Returns the amount that an order has left. Where fills were rounded it may have got more than it asked for; then none is left. */
 const leftAmount = (text: string) => (text.startsWith('-') ? 0n : knownAmount(text));
 
 /** An open order of a pair, seen from its first ticker. */
@@ -156,7 +156,7 @@ interface OpenOrder {
   readonly expiration: string | null;
 }
 
-/** The open ones of the newest orders of a pair. */
+/** Reads the open ones of the newest orders of a pair. */
 async function readOpen(query: Query, pair: Pair, owner?: number): Promise<OpenOrder[]> {
   const sides = ofOrders(pair);
   const gives = 'o.give_tick_id <=> ?';

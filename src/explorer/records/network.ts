@@ -93,7 +93,7 @@ function pricesOf(symbol: string, prices: readonly Record<string, unknown>[]) {
   return { btc: symbol === 'BTC' ? '1' : price('BTC'), usd: price('USD') };
 }
 
-/** The confirmations after which other chains rely on an action, by the coins of a kind of network. */
+/** Returns the confirmations after which other chains rely on an action, by the coins of a kind of network. */
 const finalityOf = (kind: string) =>
   Object.fromEntries(
     CHAIN_NETWORKS.filter(({ network }) => network === kind).map(({ ticker, confirmations }) => [ticker, confirmations])

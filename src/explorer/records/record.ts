@@ -80,7 +80,7 @@ export function listIn(json: unknown): readonly unknown[] {
   return Array.isArray(found) ? found : [];
 }
 
-/** Rows of a statement as its columns tell them. */
+/** Reads the rows of a statement as its columns have them. */
 export async function readRows(
   query: Query,
   columns: Columns,

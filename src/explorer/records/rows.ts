@@ -18,7 +18,7 @@ import { readActionIndex } from '../read/subject.ts';
 import { optionsIn } from './action.ts';
 import { MAX_ROWS, type RecordMethod, readRows, unknown, valueIn } from './record.ts';
 
-/** A record that is the row of a list, by the index of its action. */
+/** Returns a record that is the row of a list, by the index of its action. */
 function rowOf(what: string, method: string, more: Columns = {}): RecordMethod {
   const list = LISTS[method]!;
   const columns = { ...list.columns, ...more };

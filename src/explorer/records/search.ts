@@ -84,7 +84,7 @@ async function inUse(query: Query, results: readonly Found[]) {
   return { data, total: data.length, totals };
 }
 
-/** The descriptions of tokens by their tickers: one statement, which a connection prepares once. */
+/** Reads the descriptions of tokens by their tickers, in one statement, which a connection prepares once. */
 async function describe(query: Query, ticks: readonly string[]): Promise<ReadonlyMap<string, string | null>> {
   if (ticks.length === 0) return new Map();
   const found = await query<{ tick: string; description: string | null }>(
@@ -106,13 +106,13 @@ const FINDERS: Readonly<Record<(typeof FOUND)[number], Finder>> = {
   action: ({ query }, name) => existsNumber(query, 'actions', 'action_index', name)
 };
 
-/** An address as it is written, or as this system writes it: QR codes have capitals. */
+/** Finds an address as it is written, or as this system writes it: QR codes have capitals. */
 async function findAddresses({ query, databases }: RecordRead, name: string): Promise<string[]> {
   const spelled = await spellAddress(query, name, databases.network.addresses);
   return (await findAddress(query, spelled)) === null ? [] : [spelled];
 }
 
-/** By its height, or by the hash that the chain gives it. */
+/** Finds a block by its height, or by the hash that the chain gives it. */
 async function findBlocks({ query, databases }: RecordRead, name: string): Promise<string[]> {
   const hash = readHash(name);
   const height = hash === null ? null : await findHeight(query, databases, hash);

@@ -8,7 +8,7 @@ import type { Query } from '../read/reader.ts';
 import { findAddress, isAddressText, readHash, spellAddress } from '../read/subject.ts';
 import { MAX_ROWS, type RecordMethod, type RecordRead, readRows, unknown } from './record.ts';
 
-/** The newest rows of a list, at most 100. */
+/** Reads the newest rows of a list, at most 100. */
 async function newestOf(query: Query, method: string, address: string): Promise<readonly Row[]> {
   if (!isAddressText(address)) return [];
   const list = LISTS[method]!;
@@ -75,7 +75,7 @@ export const staking: RecordMethod = {
   }
 };
 
-/** The staker that a key or an address names; null: it never staked. Anybody may name a key in a stake that is refused. */
+/** Finds the staker that a key or an address names; null: it never staked. Anybody may name a key in a stake that is refused. */
 async function findStaker({ query, question: { query: asked = '' }, databases }: RecordRead): Promise<Row | null> {
   const address = await spellAddress(query, asked, databases.network.addresses);
   const [found] = await query<Row>(

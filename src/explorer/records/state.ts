@@ -155,11 +155,11 @@ export const token: RecordMethod = {
   }
 };
 
-/** Groups have columns of one name. */
+/** Renames the columns of a group: groups have columns of one name. */
 const renamed = (columns: Columns, place: number): Columns =>
   Object.fromEntries(Object.entries(columns).map(([name, column]) => [`${place}_${name}`, column]));
 
-/** The public key of an address, which a decoder knows from its first payment. */
+/** Reads the public key of an address, which a decoder knows from its first payment. */
 async function readPubkey(databases: Databases, name: string): Promise<string | null> {
   const [found] = await databases.decoder((query) =>
     query<{ pubkey: string }>(

@@ -9,7 +9,7 @@ interface MediaRange {
   readonly place: number;
 }
 
-/** Whether a caller wants CSV rather than JSON, which it gets when it wants neither or both alike. @see RFC 9110 section 12.5.1 */
+/** Returns whether a caller wants CSV rather than JSON, which it gets when it wants neither or both alike. @see RFC 9110 section 12.5.1 */
 export function prefersCsv(accept: string | undefined): boolean {
   if (accept === undefined) return false;
   const ranges = accept.split(',', MAX_RANGES).map(readRange);
@@ -27,7 +27,7 @@ function readRange(text: string, place: number): MediaRange {
   return { type, quality, place };
 }
 
-/** The range that says most of a type. */
+/** Finds the range that says most of a type. */
 function rangeOf(ranges: readonly MediaRange[], type: string): MediaRange | undefined {
   for (const named of [type, `${type.split('/')[0]}/*`, '*/*']) {
     const range = ranges.find((each) => each.type === named);

@@ -40,7 +40,7 @@ export class AnswerCache {
     return performance.now() < this.#unsureUntil ? null : mark;
   }
 
-  /** The answer to a question, where it is in memory and current. */
+  /** Returns the answer to a question, where it is in memory and current. */
   kept(key: string): Reply | null {
     return this.mark === null ? null : (this.#kept?.get(key) ?? null);
   }

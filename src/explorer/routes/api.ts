@@ -81,7 +81,7 @@ const LIST_HEADERS = { ...HEADERS, Link: 'of CSV: the next page', Vary: 'an answ
 export const STATUSES = [400, 404, 429, 502, 503] as const;
 const READ_STATUSES = [304, ...STATUSES] as const;
 
-/** The routes of an explorer: `/{COIN}/api/{method}/{query}/{type}`, and the same without the code where one network is served. */
+/** Adds the routes of an explorer: `/{COIN}/api/{method}/{query}/{type}`, and the same without the code where one network is served. */
 export function apiRoutes(app: FastifyInstance, deps: ApiDeps): void {
   const { coins, limit, cacheBytes, hubAgeS } = deps;
   void app.register(async (plugin) => {
@@ -241,7 +241,7 @@ function listSchema({ columns, more, beside }: List) {
   });
 }
 
-/** A path that lacks a part. */
+/** Returns a path that lacks a part, which is refused. */
 function missing(path: string, what: string): Path {
   return {
     path,
@@ -284,7 +284,7 @@ function varyBy(reply: FastifyReply, field: string): void {
   reply.header('vary', before === undefined ? field : `${before}, ${field}`);
 }
 
-/** The query string of the page after this one. */
+/** Returns the query string of the page after this one. */
 function nextQuery(query: object, cursor: string): URLSearchParams {
   const { page: _, ...kept } = query as Record<string, string>;
   return new URLSearchParams({ ...kept, cursor });

@@ -32,7 +32,7 @@ interface Deps {
   readonly asks: FairReads;
 }
 
-/** Paths that the network's indexer answers. */
+/** Adds the paths that the network's indexer answers. */
 export function feeRoutes(app: FastifyInstance, { coins, asks }: Deps): void {
   const schedules = new KeptSchedules();
   const ask = async (method: IndexerMethod, request: FastifyRequest, given: unknown) => {

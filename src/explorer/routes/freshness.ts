@@ -14,7 +14,7 @@ const FOR_LONG = 'public, max-age=86400, immutable';
 const REVALIDATED = 'public, no-cache';
 const ETAG_DIGITS = 8;
 
-/** True where nothing but the ledger decides an answer: until its next block the answer is the same. */
+/** Returns whether nothing but the ledger decides an answer: until its next block the answer is the same. */
 function hangsOnLedger({ method }: Question): boolean {
   const list = LISTS[method];
   const { changesBetweenBlocks } = list ?? RECORDS[method] ?? {};
@@ -26,7 +26,7 @@ export function questionKey(question: Question): string | null {
   return hangsOnLedger(question) ? JSON.stringify(question) : null;
 }
 
-/** The ETag of an answer at a tip. Tip and release tell versions of a URL apart; the rest is for callers that mix up URLs. */
+/** Returns the ETag of an answer at a tip. Tip and release tell versions of a URL apart; the rest is for callers that mix up URLs. */
 function etagOf(key: string, { network }: Coin, mark: string, version: string): string {
   return `W/"${mark}-${crc32(`${version} ${network.code} ${key}`).toString(16).padStart(ETAG_DIGITS, '0')}"`;
 }
@@ -38,7 +38,8 @@ type Told = { readonly key: string | null; readonly coin: Coin; readonly version
 >;
 
 /**
- * Whether the caller has the answer of the newest block that is known: then it is told how fresh that is, and no database is asked.
+ * Returns whether the caller has the answer of the newest block that is known. Then it is told how fresh that is, and
+ * no database is asked.
  *
  * @param kept the same answer, where it is in memory
  */
@@ -90,7 +91,12 @@ export function tellFreshness(
 
 const TAGS = /(?:W\/)?("[^"]*")/g;
 
-/** Whether If-None-Match has this tag, weak or not. @param exists there is an answer, which `*` stands for @see RFC 9110 section 13.1.2 */
+/**
+ * Returns whether If-None-Match has this tag, weak or not.
+ *
+ * @param exists there is an answer, which `*` stands for
+ * @see RFC 9110 section 13.1.2
+ */
 function namesEtag(known: string, etag: string, exists: boolean): boolean {
   if (known.trim() === '*') return exists;
   const opaque = etag.replace('W/', '');

@@ -43,7 +43,7 @@ type LiveDeps = Pick<ApiDeps, 'coins' | 'limit' | 'reads' | 'version'> & {
   readonly log: Logger;
 };
 
-/** `/{COIN}/api/stream`: what is new, as it comes; `/{COIN}/api/websocket`: the same by channels, as clients in use ask for it. */
+/** Adds `/{COIN}/api/stream`, which brings what is new, and `/{COIN}/api/websocket`, the same by channels, as clients in use ask for it. */
 export function liveRoutes(app: FastifyInstance, deps: LiveDeps): void {
   const { coins, limit, reads, addressOf, log, version } = deps;
   void app.register(async (plugin) => {
@@ -150,7 +150,7 @@ function readSubject(
   return token === undefined ? null : { type: 'token', query: token };
 }
 
-/** True for the upgrade requests that an explorer serves. */
+/** Returns whether an explorer serves this upgrade request. */
 export function isLiveRequest(url = '', upgrade = ''): boolean {
   return upgrade.toLowerCase() === 'websocket' && /^(?:\/[A-Za-z]{1,10})?\/api\/(?:websocket|stream)(?:\?|$)/.test(url);
 }

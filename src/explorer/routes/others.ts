@@ -23,7 +23,7 @@ interface Deps {
   readonly reads: FairReads;
 }
 
-/** Paths in use that are no list and no record: a POST, and what an explorer cannot answer. */
+/** Adds paths in use that are no list and no record: a POST, and what an explorer cannot answer. */
 export function otherRoutes(app: FastifyInstance, { coins, reads }: Deps): void {
   const coinOf = ({ params }: FastifyRequest): Coin => findCoin(coins(), (params as { coin?: string }).coin);
   for (const base of ['/:coin', '']) {

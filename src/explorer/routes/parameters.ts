@@ -6,7 +6,7 @@ import type { List } from '../lists/list.ts';
 import type { Question } from '../question.ts';
 
 export const CoinSchema = Type.String({ description: 'public code of the network: BTC, TLTC, RDOGE' });
-/** As long as the longest name of a token. */
+/** Returns the schema of a query, as long as the longest name of a token. */
 export const QuerySchema = (takes: string) => Type.String({ minLength: 1, maxLength: 250, description: takes });
 
 const MOST_ROWS = 100;
@@ -16,7 +16,7 @@ const MOST_EDITS = 1;
 const MAX_OFFSET = 1_000_000;
 const MAX_DIGITS = 15;
 
-/** Any text: what is no such number counts as left out. */
+/** Returns a schema that takes any text: what is no such number counts as left out. */
 const lenient = (description: string) => Type.Optional(Type.String({ maxLength: 1_024, description }));
 
 const pagingOf = ({ most, usual, order }: { most: number; usual: number; order: 'asc' | 'desc' }) => ({
@@ -65,7 +65,7 @@ export type Paged = Partial<Pick<List, 'past' | 'most' | 'usualOrder'>> & {
 type Paging = Readonly<Partial<Record<string, string>>>;
 type PathParts = Readonly<Record<string, string> & { query?: string; type?: string; coin?: string }>;
 
-/** A list's path and query string as a question. @throws {PlatformError} REQUEST_INVALID */
+/** Reads a list's path and query string as a question. @throws {PlatformError} REQUEST_INVALID */
 export function readQuestion(
   method: string,
   list: Paged | undefined,
@@ -96,12 +96,12 @@ export function readQuestion(
   return question;
 }
 
-/** Rows of a page, which some clients call its length. */
+/** Reads the rows of a page, which some clients call its length. */
 function readLimit({ limit, length }: Paging, usual: number, most: number): number {
   return limit === undefined && /^(?:0+|-\d+)$/.test(length ?? '') ? most : readWithin(limit ?? length, usual, most);
 }
 
-/** Rows before a page, of a client that counts no pages. @throws {PlatformError} REQUEST_INVALID */
+/** Reads the rows before a page, of a client that counts no pages. @throws {PlatformError} REQUEST_INVALID */
 function readStart({ start, page, cursor }: Paging, limit: number): number {
   if (start === undefined || !/^\d+$/.test(start) || Number(start) === 0) return 0;
   if (page !== undefined || cursor !== undefined)
@@ -110,7 +110,7 @@ function readStart({ start, page, cursor }: Paging, limit: number): number {
   throw new PlatformError('REQUEST_INVALID', { reason: `start must be a multiple of the page's ${limit} rows` });
 }
 
-/** A whole number from 1 to a most; what is no number counts as left out. */
+/** Reads a whole number from 1 to a most; what is no number counts as left out. */
 function readWithin(text: string | undefined, usual: number, most: number): number {
   if (text === undefined || !/^-?\d+$/.test(text)) return usual;
   return text.length > MAX_DIGITS ? most : Math.min(Math.max(Number(text), 1), most);

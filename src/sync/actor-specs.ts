@@ -13,7 +13,7 @@ const DAY_MS = 24 * 3_600_000;
 /** The supervisor adds these. */
 type Started<T> = Omit<T, 'id' | 'generation'>;
 
-/** The address of a database: REPLICA_DB_* where it is set, else the hub's; a replica's name has the prefix. */
+/** Returns the address of a database: REPLICA_DB_* where it is set, else the hub's; a replica's name has the prefix. */
 export function coordinatesOf(config: SyncConfig, fromHub: DatabaseCoordinates): DatabaseCoordinates {
   const tls = config.SYNC_DB_CA === undefined ? {} : { tls: { ca: config.SYNC_DB_CA } };
   if (!config.REPLICA_DB_HOST) return { ...fromHub, ...tls };
@@ -42,7 +42,7 @@ interface Lookups {
   readonly validator: ValidatorIdentity | null;
 }
 
-/** The actor of one database in this process's mode. */
+/** Returns the actor of one database in this process's mode. */
 export function actorSpec(id: DatabaseId, config: SyncConfig, lookups: Lookups): ActorSpec {
   const coordinates = (): DatabaseCoordinates => {
     const found = lookups.coordinates(id);

@@ -41,7 +41,7 @@ interface ActorDeps {
   readonly trace: Trace;
 }
 
-/** The supervisor of this process, with the requests that its actors may send to the main thread. */
+/** Creates the supervisor of this process, with the requests that its actors may send to the main thread. */
 export function createActors(deps: ActorDeps): SyncActors {
   const { log, tasks, fanOut, broadcasts, relay, pauses, whereIs, onFatal, onTimelineEvent, onCounters, trace } = deps;
   const supervisor = new Supervisor<SyncActorAsks, MainAsks, ActorNotices>({
@@ -82,7 +82,7 @@ export function createActors(deps: ActorDeps): SyncActors {
   });
   const directory = new ActorDirectory<SyncActorAsks, DatabaseReport>(supervisor);
 
-  /** A span of the blocks' whole way through this process. */
+  /** Runs a broadcast in a span of the blocks' whole way through this process. */
   function tracedBroadcast<T>(
     id: DatabaseId,
     messages: readonly Broadcast[],

@@ -27,7 +27,7 @@ import { validatorRoutes } from './routes/validators.ts';
 export type { ActorAsks, ActorDirectory, AppDeps, HttpConfig, SyncActorControl } from './http/deps.ts';
 
 /**
- * Sync's front door: REST and the WebSocket upgrade on one port, in the frame of every service.
+ * Creates sync's front door: REST and the WebSocket upgrade on one port, in the frame of every service.
  *
  * Order of checks: 401, 400 dbType, 403 mode, 404 combination, 400 parameters or body, 429, 503.
  * `app.close()` closes subscribers with 1012 and, after SHUTDOWN_GRACE_MS, every connection that is left.

@@ -113,7 +113,7 @@ function serverKey({ host, port, socketPath, user }: DatabaseCoordinates): strin
   return `${user}@${socketPath ?? `${host}:${port}`}`;
 }
 
-/** A source without a block reports -1. */
+/** Returns the height of a report; a source without a block reports -1. */
 function heightOf(report: Pick<DatabaseReport, 'height'> | undefined): number | null {
   return report?.height != null && report.height >= 0 ? report.height : null;
 }

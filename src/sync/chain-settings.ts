@@ -21,7 +21,8 @@ export function partOf(
 }
 
 /**
- * A mistyped name would keep a whole replica where the operator wants a part of one.
+ * Refuses settings of a network that is not there: a mistyped name would keep a whole replica where the operator wants
+ * a part of one.
  *
  * @throws {PlatformError} CONFIG_INVALID naming each setting that no database of the hub matches
  */

@@ -5,7 +5,7 @@ import { keptSecret } from '../process/kept-secret.ts';
 const FILE = 'finder.key';
 
 /**
- * The secret key of the checksums that find changes. A writer of rows that knows it can hide changes.
+ * Opens the secret key of the checksums that find changes. A writer of rows that knows it can hide changes.
  *
  * @returns 32 hex digits  @throws {PlatformError} STATE_UNUSABLE
  */

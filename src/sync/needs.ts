@@ -27,7 +27,10 @@ function replicaNeed({ coordinates }: DiscoveredDatabase, config: SyncConfig): D
   return { coordinates: coordinatesOf(config, coordinates), rights, madeBy: null, loadsInBulk: true };
 }
 
-/** Only an indexer's database has control tables; one that may not be written to gets them by its replication. */
+/**
+ * Returns what a source needs of its database. Only an indexer's has control tables; one that may not be written to
+ * gets them by its replication.
+ */
 function sourceNeed({ id, coordinates }: DiscoveredDatabase, config: SyncConfig): DatabaseNeed {
   const isKept = id.dbType === 'indexer' && !config.REPLICA_DB_READONLY;
   const mode = config.SYNC_BINLOG;

@@ -70,7 +70,7 @@ function describeDatabase(name: string, health: Json, status: Json, actor: Json 
   };
 }
 
-/** The actors by database; none where the service keeps the route for itself. */
+/** Asks for the actors by database; none where the service keeps the route for itself. */
 async function askActors(address: ProbeAddress): Promise<ReadonlyMap<string, Json>> {
   const body = await ask(address, '/debug/actors', [200, 401, 403, 404]);
   return new Map(

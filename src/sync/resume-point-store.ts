@@ -53,14 +53,14 @@ export class ResumePointStore {
     return new ResumePointStore(directory, entries);
   }
 
-  /** Null when nothing was ever broadcast, or the record of it is lost: then a source starts at the tip. */
+  /** Returns the last resume point; null when nothing was ever broadcast, or the record of it is lost: then a source starts at the tip. */
   last(id: DatabaseId): ResumePoint | null {
     return this.#entries.get(databaseKey(id))?.point ?? null;
   }
 
   /**
-   * In memory at once; durable when it returns. What is broadcast only then can never be broadcast once more, with changes that
-   * came since and that clients would pass over.
+   * Keeps a resume point: in memory at once, durable when the promise is fulfilled. A group that is broadcast only then
+   * can never be broadcast again with later changes, which clients would skip.
    *
    * @param resume a point, or a step from the last kept one
    * @throws {PlatformError} STATE_UNWRITABLE when it could not be written: the last kept one stands
@@ -88,7 +88,7 @@ export class ResumePointStore {
     return written;
   }
 
-  /** Everything kept before is durable when it returns. */
+  /** Waits until everything that was kept before is durable. */
   async close(): Promise<void> {
     await this.#writing;
   }
@@ -137,7 +137,7 @@ export class ResumePointStore {
     }
   }
 
-  /** Whole or not at all: the new file takes the old one's place when it is on disk. */
+  /** Stores an entry whole or not at all: the new file takes the old one's place when it is on disk. */
   async #store(key: string, entry: Entry): Promise<void> {
     const path = this.#path(key);
     const temporary = `${path}.new`;
@@ -159,7 +159,7 @@ export class ResumePointStore {
   }
 }
 
-/** A point and the steps after it. A last line without an end was not durable, so nothing of it was broadcast. */
+/** Reads a point and the steps after it. A last line without an end was not durable, so nothing of it was broadcast. */
 function readEntry(text: string): Entry {
   const lines = text.split('\n');
   // A file of an earlier version is one line without an end.
@@ -170,7 +170,7 @@ function readEntry(text: string): Entry {
   return { id: entry.id, point };
 }
 
-/** The shape that this class writes; a file on disk may have been damaged since. */
+/** Returns whether a value has the shape that this class writes; a file on disk may have been damaged since. */
 function isPoint({
   of,
   height,

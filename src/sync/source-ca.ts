@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { SyncConfig } from '../config/services/sync.ts';
 import { PlatformError } from '../errors.ts';
 
-/** The PEM text of SYNC_SOURCE_CA. @throws {PlatformError} CONFIG_INVALID when it cannot be read or holds no certificate */
+/** Reads the PEM text of SYNC_SOURCE_CA. @throws {PlatformError} CONFIG_INVALID when it cannot be read or holds no certificate */
 export async function readSourceCa({ SYNC_SOURCE_CA: path }: SyncConfig): Promise<string | undefined> {
   if (path === undefined) return undefined;
   try {

@@ -6,7 +6,7 @@ import { keptSecret } from '../process/kept-secret.ts';
 const FILE = 'source.seed';
 
 /**
- * The key by which clients tell this server from their other sources, whatever name they reach it by.
+ * Opens the key by which clients tell this server from their other sources, whatever name they reach it by.
  *
  * @throws {PlatformError} STATE_UNUSABLE
  */

@@ -261,7 +261,10 @@ async function freeBytes(directory: string): Promise<number> {
   return bavail * bsize;
 }
 
-/** One account serves every replica, so its refusal is final. A MariaDB that is down is waited for by the actors. */
+/**
+ * Checks the account of the replicas. One account serves all of them, so its refusal is final. The actors wait for a
+ * MariaDB that is down.
+ */
 async function checkReplicaAccount(config: SyncConfig, log: Logger): Promise<void> {
   if (!config.REPLICA_DB_HOST) return;
   const {

@@ -8,7 +8,7 @@ const FILE = 'validator.seed';
 const REMEDY = 'restore it, or set SYNC_VALIDATOR_SEED; without it this client is another validator to its sources';
 
 /**
- * The key by which sources know this client: from SYNC_VALIDATOR_SEED, else from the seed that it keeps.
+ * Opens the key by which sources know this client: from SYNC_VALIDATOR_SEED, else from the seed that it keeps.
  *
  * @throws {PlatformError} STATE_UNUSABLE
  */

@@ -214,7 +214,7 @@ export class FanOut {
     return this.#topic(id).revision;
   }
 
-  /** True when one more connection of this address is allowed. */
+  /** Returns whether one more connection of this address is allowed. */
   admits(address: string): boolean {
     return !this.#closed && (this.#perAddress.get(address) ?? 0) < this.#config.WS_MAX_PER_IP;
   }

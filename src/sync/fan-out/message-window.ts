@@ -76,7 +76,7 @@ export class MessageWindow {
     this.#plainFirst = this.next;
   }
 
-  /** Undefined when it is not here any more, or not yet. */
+  /** Returns the message at a position; undefined when it is not here any more, or not yet. */
   at(position: number): WindowMessage | undefined {
     return this.#messages[position - this.#first];
   }
@@ -102,7 +102,7 @@ export class MessageWindow {
   }
 }
 
-/** The last block that a subscriber has with a message; undefined for one that only those get who ask for amendments. */
+/** Returns the last block that a subscriber has with a message; undefined for one that only those get who ask for amendments. */
 export function sentHeight({ type, height }: Pick<Broadcast, 'type' | 'height'>): number | undefined {
   if (type === 'amendment' || type === 'settled') return undefined;
   return type === 'reorg' ? height - 1 : height;

@@ -156,7 +156,7 @@ export class Subscriber {
     this.socket.close(POLICY_CLOSE, reason);
   }
 
-  /** Any frame is a sign of life; too many are an attack on the process's time. */
+  /** Notes a frame as a sign of life; too many are an attack on the process's time. */
   #heard(): void {
     this.#answered = true;
     const now = performance.now();
@@ -169,7 +169,7 @@ export class Subscriber {
     if (this.#frames === 2 * MAX_FRAMES) this.socket.terminate(); // it does not listen
   }
 
-  /** Other messages get no answer. */
+  /** Takes a subscriber's message. Only heartbeats and proofs of identity get an answer. */
   #hear(message: unknown): void {
     if (isHeartbeat.Check(message)) {
       this.#applied = message.appliedBlock;

@@ -47,7 +47,7 @@ export class ValidatorAuth {
     return key;
   }
 
-  /** A time is at most one window ahead when it is seen, so after two it is refused for its age. */
+  /** Forgets old signatures. A time is at most one window ahead when it is seen, so after two it is refused for its age. */
   #forgetBefore(now: number): void {
     for (const [signature, until] of this.#seen) {
       if (until >= now) return;

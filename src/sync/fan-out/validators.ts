@@ -80,7 +80,7 @@ export class ValidatorBook {
     else this.#proofs.delete(proof);
   }
 
-  /** By validator id, in the order in which they were first seen. */
+  /** Lists validators by their ids, in the order in which they were first seen. */
   list(id: DatabaseId): [validatorId: string, heartbeat: Heartbeat][] {
     return [...(this.#databases.get(databaseKey(id)) ?? [])].flatMap(([validatorId, { life }]) => {
       const { last } = life.getSnapshot().context;

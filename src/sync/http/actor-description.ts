@@ -13,7 +13,7 @@ interface ActorDescription {
 
 const MAX_SUBSCRIBERS = 200;
 
-/** The last report of a database, and its slowest subscribers. */
+/** Describes the last report of a database, and its slowest subscribers. */
 export function describeActor(
   id: DatabaseId,
   { config, directory, fanOut }: Pick<AppDeps, 'config' | 'directory' | 'fanOut'>

@@ -24,7 +24,7 @@ interface Checks {
 }
 
 /**
- * The checks between the key and the parameters, in their order.
+ * Checks what stands between the key and the parameters, in this order.
  *
  * @throws {PlatformError} REQUEST_INVALID (dbType), WRONG_MODE, DATABASE_UNKNOWN, ACTOR_NOT_READY
  */

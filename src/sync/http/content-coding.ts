@@ -3,8 +3,8 @@ import type { SnapshotCoding } from '../../wire/data/snapshot.ts';
 const ENTRY = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\s*;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?$/i;
 
 /**
- * The content coding of a snapshot's body: zstd when the client gives it a strictly higher q-value than gzip, else gzip,
- * also where the header is missing, names neither, or cannot be read.
+ * Chooses the content coding of a snapshot's body: zstd when the client gives it a strictly higher q-value than gzip,
+ * else gzip, also where the header is missing, names neither, or cannot be read.
  *
  * @see RFC 9110 section 12.5.3
  */
@@ -13,7 +13,7 @@ export function chooseCoding(acceptEncoding: string | undefined): SnapshotCoding
   return zstd > gzip ? 'zstd' : 'gzip';
 }
 
-/** The same, where a caller that names neither gets the plain body (null). */
+/** Chooses the same, but the plain body (null) for a caller that names neither. */
 export function chooseOptionalCoding(acceptEncoding: string | undefined): SnapshotCoding | null {
   const { zstd, gzip } = readWeights(acceptEncoding);
   return Math.max(zstd, gzip) > 0 ? chooseCoding(acceptEncoding) : null;

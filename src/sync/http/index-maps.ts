@@ -35,7 +35,7 @@ export class IndexMaps {
     return kept?.map ?? null;
   }
 
-  /** An actor that is down or busy is asked again later. */
+  /** Reads the index map from the actor; one that is down or busy is asked again later. */
   async #read(id: DatabaseId): Promise<IndexMapDigest | null> {
     try {
       return await this.#directory.lookup(id).ask('index-map.read', {}, { deadlineMs: READ_DEADLINE_MS });

@@ -39,8 +39,8 @@ interface HubLook {
 }
 
 /**
- * The way of blocks as a sync service knows it: a server's databases, actors and subscribers; a client's sources and replicas; an
- * edge's streams and subscribers.
+ * Returns the way of blocks as a sync service knows it: a server's databases, actors and subscribers; a client's
+ * sources and replicas; an edge's streams and subscribers.
  *
  * @param hub whether it has named any database yet, and whether it answered when it was asked last
  */
@@ -66,7 +66,7 @@ function hubBox({ isKnown, isUp }: HubLook, count: number): PipelineNode {
   return { ...box, state: 'well', doing: count === 1 ? 'names 1 database' : `names ${count} databases` };
 }
 
-/** database → sync server → subscribers */
+/** Returns the lane database → sync server → subscribers. */
 function serverLane(lane: SyncLane): Pipeline {
   const { report } = lane;
   const key = databaseKey(lane.id);
@@ -79,7 +79,7 @@ function serverLane(lane: SyncLane): Pipeline {
   return servingLane(database, server, lane);
 }
 
-/** stream → edge → subscribers; the tip is that of its origin */
+/** Returns the lane stream → edge → subscribers; the tip is that of its origin. */
 function edgeLane(lane: SyncLane): Pipeline {
   const key = databaseKey(lane.id);
   const { report, waiting } = lane;
@@ -95,7 +95,7 @@ function edgeLane(lane: SyncLane): Pipeline {
   return servingLane(stream, edge, lane);
 }
 
-/** Origin of blocks → the part that serves them → subscribers */
+/** Returns the lane origin of blocks → the part that serves them → subscribers. */
 function servingLane(from: PipelineNode, server: PipelineNode, lane: SyncLane): Pipeline {
   const { subscribers, subscriber_count: readers } = lane;
   const key = databaseKey(lane.id);
@@ -127,7 +127,7 @@ function readingOf(readers: number, stalled: number, slowest: number): string {
   return readers === 1 ? 'keeps up' : 'keep up';
 }
 
-/** sources → replica; one source is followed, the others are heard for the hashes of their blocks */
+/** Returns the lane sources → replica; one source is followed, the others are heard for the hashes of their blocks. */
 function clientLane(lane: SyncLane): Pipeline {
   const key = databaseKey(lane.id);
   const replica = { ...actorBox(lane, 'replica', 'replica'), percent: lane.report?.replica?.percent ?? null };

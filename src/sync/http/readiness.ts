@@ -19,7 +19,7 @@ function readinessOf(id: DatabaseId, directory: Omit<ActorDirectory, 'lookup'>, 
   return report.lagBlocks > maxLag ? 'behind' : 'ready';
 }
 
-/** A live replica that waits for amendments of its last block had all of the blocks before. */
+/** Returns whether a replica is not yet complete. A live one that waits for amendments of its last block had all of the blocks before. */
 function isStarting({ replica }: DatabaseReport): boolean {
   return replica?.complete === false && !replica.settling;
 }

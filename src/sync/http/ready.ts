@@ -3,7 +3,7 @@ import type { DatabaseId } from '../../wire/data/database.ts';
 import type { ActorAsks, ActorDirectory } from './deps.ts';
 
 /**
- * The actor of a database that can be asked now.
+ * Returns the actor of a database that can be asked now.
  *
  * @throws {PlatformError} ACTOR_NOT_READY, DATABASE_UNAVAILABLE while its circuit is open
  */

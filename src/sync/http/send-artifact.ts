@@ -12,7 +12,7 @@ export function varyByCoding(reply: FastifyReply): FastifyReply {
   return reply.header('vary', others === undefined ? 'Accept-Encoding' : `${String(others)}, Accept-Encoding`);
 }
 
-/** True when the answer is no whole body: 304, or a range of a download that began earlier (416 where there is none). */
+/** Returns whether the answer is no whole body: 304, or a range of a download that began earlier (416 where there is none). */
 export function isBegun(artifact: Artifact, { headers }: FastifyRequest): boolean {
   if (noneMatchHits(headers['if-none-match'], artifact.etag)) return true;
   const range = ifRangeHolds(ifRange(headers), artifact.etag) ? headers.range : undefined;
@@ -53,7 +53,7 @@ export async function sendArtifact(artifact: Artifact, request: FastifyRequest, 
   return method === 'HEAD' ? reply.send() : sendBody(artifact.read(0, null), reply, reader);
 }
 
-/** Not as a stream: a block's memory may be used again only when the socket has taken its bytes. */
+/** Sends a body, not as a stream: a block's memory may be used again only when the socket has taken its bytes. */
 async function sendBody(blocks: AsyncIterable<Uint8Array>, reply: FastifyReply, reader: Reader): Promise<void> {
   const { raw, server } = reply.hijack();
   if (!server.server.listening) reply.header('connection', 'close');
@@ -88,7 +88,7 @@ async function myTurn(size: number): Promise<void> {
   turnBytes += size;
 }
 
-/** Fulfilled when the socket has taken the bytes. @throws {Error} when it is closed before */
+/** Writes bytes and waits until the socket has taken them. @throws {Error} when it is closed before */
 function write(raw: ServerResponse, bytes: Uint8Array): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const close = () => reject(new Error('the connection was closed'));

@@ -31,7 +31,7 @@ export const SnapshotQuerySchema = Type.Object({
 });
 
 /**
- * A request's path and query as one SnapshotQuery; equal questions give equal objects, key order included.
+ * Reads a request's path and query as one SnapshotQuery; equal questions give equal objects, key order included.
  *
  * @throws {PlatformError} REQUEST_INVALID
  */
@@ -54,7 +54,7 @@ export function readSnapshotQuery(request: FastifyRequest, inclusive: boolean): 
   };
 }
 
-/** A block that the client has, or the next one; not further below than sources look. */
+/** Reads a block that the client has, or the next one; not further below than sources look. */
 function readOlder(text: string, since: number): number {
   const height = readHeight('older', text);
   if (height > since + 1)
@@ -69,14 +69,14 @@ function readHeight(name: string, text: string): number {
   return height;
 }
 
-/** An id of 64 bits at most; as text where a number is not exact. */
+/** Reads an id of 64 bits at most; as text where a number is not exact. */
 function readId(text: string): number | string {
   if (!/^-?\d{1,20}$/.test(text))
     throw new PlatformError('REQUEST_INVALID', { reason: 'an id of lookups must be an integer' });
   return Number.isSafeInteger(Number(text)) ? Number(text) : text;
 }
 
-/** `<table>:<id>:<digest>,...`, sorted by table. */
+/** Reads `<table>:<id>:<digest>,...`, sorted by table. */
 function readLookups(text: string): SnapshotQuery['lookups'] {
   const entries = text === '' ? [] : text.split(',');
   const read = entries.map((entry) => {

@@ -98,7 +98,7 @@ export class Lease {
     await this.#bucket?.delete(this.#options.key, { previousSeq: this.#revision }).catch(() => undefined); // it ends by itself
   }
 
-  /** Until the next renewal or look, or the end of the term. */
+  /** Pauses until the next renewal or look, or the end of the term. */
   async #pause(): Promise<void> {
     const pauseMs = this.isHeld ? Math.min(RENEWAL_MS, this.#until - performance.now()) : LOOK_MS;
     await sleep(pauseMs, undefined, { signal: this.#stopping.signal, ref: false }).catch(() => undefined); // the loop ends by the signal

@@ -86,7 +86,7 @@ export class NatsLink {
     }
   }
 
-  /** One connection, from its first to its last moment. */
+  /** Keeps one connection, from its first to its last moment. */
   async #live(): Promise<void> {
     const { log, urls } = this.#options;
     const connection = await this.#connect();

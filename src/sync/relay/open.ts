@@ -17,7 +17,7 @@ type RelayConfig = Pick<
   | 'SYNC_STATE_DIR'
 >;
 
-/** The relay that the configuration asks for; null where it asks for none. @param isFed tells whether a database's source runs */
+/** Opens the relay that the configuration asks for; null where it asks for none. @param isFed tells whether a database's source runs */
 export function openRelay(config: RelayConfig, log: Logger, isFed: (id: DatabaseId) => boolean): Relay | null {
   if (config.SYNC_MODE !== 'server' || !config.SYNC_NATS_URL?.length) return null;
   return new Relay({

@@ -162,7 +162,7 @@ export class DatabasePublisher {
     this.#breakAt = spool.first;
   }
 
-  /** Changes of the spool follow each other, from its opening on. */
+  /** Changes the spool; changes follow each other, from its opening on. */
   #change(work: (spool: Spool) => Promise<void>): Promise<void> {
     const { directory, id } = this.#options;
     const done = this.#spooling
@@ -208,7 +208,7 @@ export class DatabasePublisher {
     return new Lease({ link, key, holder, replicas: limits.replicas, mayHold: () => this.#isFed(), log: this.#log });
   }
 
-  /** Whether its source runs, or did so lately. */
+  /** Returns whether its source runs, or did so lately. */
   #isFed(): boolean {
     const { id, isFed = () => true, unfedMs = UNFED_MS } = this.#options;
     const now = performance.now();

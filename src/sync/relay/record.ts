@@ -34,7 +34,7 @@ export interface RelayRecord {
   readonly body: Uint8Array;
 }
 
-/** Identity of a resume point: two of one source are equal when nothing was sent between them. */
+/** Returns the identity of a resume point: two of one source are equal when nothing was sent between them. */
 export function markOf({ height, hashes, reorgs = 0, recent, unsettled, learned }: ResumePoint): string {
   const facts = [
     height,
@@ -47,7 +47,7 @@ export function markOf({ height, hashes, reorgs = 0, recent, unsettled, learned 
   return createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 32);
 }
 
-/** Records of one broadcast. @param after the resume point that was kept with it */
+/** Returns the records of one broadcast. @param after the resume point that was kept with it */
 export function recordsOf(
   id: DatabaseId,
   messages: readonly Broadcast[],
@@ -65,7 +65,7 @@ export function recordsOf(
   return [...records.slice(0, -1), { ...last, head: { ...last.head, mark: markOf(after) } }];
 }
 
-/** Record that says where a stream stands, or that it continues there. */
+/** Returns the record that says where a stream stands, or that it continues there. */
 export function pointRecord(
   type: 'point' | 'break',
   { dbType, chain, network }: DatabaseId,

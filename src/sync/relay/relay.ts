@@ -70,7 +70,7 @@ export class Relay {
     return [...this.#publishers.values()].filter(({ view }) => view.state === 'publishing');
   }
 
-  /** Undefined before its database was first heard of. */
+  /** Returns the view of a database; undefined before it was first heard of. */
   view(id: DatabaseId): PublisherView | undefined {
     return this.#publishers.get(databaseKey(id))?.view;
   }

@@ -39,12 +39,12 @@ interface TailMessage {
   readonly lastSequence: number;
 }
 
-/** `PLATFORM_INDEXER_BITCOIN_MAINNET`: the stream of one database. */
+/** Returns `PLATFORM_INDEXER_BITCOIN_MAINNET`, the stream of one database. */
 export function streamName({ dbType, chain, network }: DatabaseId): string {
   return `PLATFORM_${dbType}_${chain}_${network}`.toUpperCase();
 }
 
-/** `platform.v1.indexer.bitcoin.mainnet`: the one subject of its stream. */
+/** Returns `platform.v1.indexer.bitcoin.mainnet`, the one subject of its stream. */
 export function subjectOf({ dbType, chain, network }: DatabaseId): string {
   return `platform.v1.${dbType}.${chain}.${network}`;
 }
@@ -88,7 +88,10 @@ export class DatabaseStream {
     return new DatabaseStream(nats, id, bodies);
   }
 
-  /** Null when the stream holds none. Whoever may read can have NATS copy messages of other streams there: they name no publisher. */
+  /**
+   * Reads the last message; null when the stream holds none. Whoever may read can have NATS copy messages of other
+   * streams there: they name no publisher.
+   */
   async last(): Promise<LastMessage | null> {
     const { streams } = this.#nats.streams;
     const last = await streams.getMessage(this.#name, { last_by_subj: this.#subject });
@@ -101,7 +104,7 @@ export class DatabaseStream {
   }
 
   /**
-   * The last block and the messages behind it, oldest first, without points and those of nobody.
+   * Reads the last block and the messages behind it, oldest first, without points and those of nobody.
    *
    * @returns null when the stream does not end like that: it holds none, another branch begins, or many follow
    */

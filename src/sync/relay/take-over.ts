@@ -61,12 +61,12 @@ export async function findCommonEnd(options: TakeOverOptions): Promise<CommonEnd
   return null;
 }
 
-/** The plain members of a message. */
+/** Returns the plain members of a message. */
 function factsOf({ body }: RelayRecord): Readonly<Record<string, unknown>> {
   return body.length === 0 ? {} : JSON.parse(envelopeOf(Buffer.from(body.buffer, body.byteOffset, body.byteLength)));
 }
 
-/** Whether a block's message brought everything that changed: no amendment follows. An empty message tells nothing. */
+/** Returns whether a block's message brought everything that changed, so that no amendment follows. An empty message tells nothing. */
 function isSettled(facts: Readonly<Record<string, unknown>>): boolean {
   return 'block_index' in facts && facts['settling'] !== true && facts['unsettled'] === undefined;
 }

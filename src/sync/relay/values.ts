@@ -120,7 +120,7 @@ function entryOf(id: DatabaseId, catalog: string): string | null {
   return found ? JSON.stringify(found) : null;
 }
 
-/** A status as it is for readers elsewhere: thousands of subscribers are longer than a message of NATS may be. */
+/** Returns a status for readers elsewhere, without its subscribers: thousands of them are longer than a message of NATS may be. */
 function withoutSubscribers(status: string | null): string | null {
   if (status === null) return null;
   const { subscribers: _, ...others } = JSON.parse(status) as Readonly<Record<string, unknown>>;

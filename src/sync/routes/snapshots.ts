@@ -143,7 +143,7 @@ async function passOn(
   return answered;
 }
 
-/** The caller, until its answer or its connection ends. */
+/** Returns the caller as a reader, until its answer or its connection ends. */
 function readerOf(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -178,7 +178,7 @@ async function sendHead(request: FastifyRequest, reply: FastifyReply) {
 const isInclusive = ({ SYNC_COMPATIBLE_CLIENTS, SYNC_SINCE_INCLUSIVE }: SnapshotDeps['config']): boolean =>
   SYNC_COMPATIBLE_CLIENTS || SYNC_SINCE_INCLUSIVE;
 
-/** A range with If-Range continues the file that the download began with, even if there are newer blocks. */
+/** Finds the file with which a download began: a range with If-Range continues it, even if there are newer blocks. */
 function findResumed(
   request: FastifyRequest,
   query: SnapshotQuery,
@@ -191,7 +191,7 @@ function findResumed(
   return artifact?.coding === coding ? artifact : undefined;
 }
 
-/** The two 404 bodies are exact: clients tell by them that they are at the tip. */
+/** Returns the body of a 404. Both texts are exact: clients tell by them that they are at the tip. */
 async function describe(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -86,7 +86,7 @@ export const subscribeRoutes: FastifyPluginAsyncTypebox<
   );
 };
 
-/** True for the upgrade requests that we serve; any other offer, such as HTTP/2's, is ignored as HTTP allows. */
+/** Returns whether we serve this upgrade request; any other offer, such as HTTP/2's, is ignored as HTTP allows. */
 export function isSubscription(url = '', upgrade = ''): boolean {
   return upgrade.toLowerCase() === 'websocket' && url.startsWith('/subscribe/');
 }

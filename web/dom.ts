@@ -1,7 +1,7 @@
 type Child = Node | string | null | undefined;
 type Attributes = Readonly<Record<string, string | boolean | null | undefined | ((event: Event) => void)>>;
 
-/** An element; a function among the attributes listens to the event of that name, null and false leave one out. */
+/** Makes an element; a function among the attributes listens to the event of that name, null and false leave one out. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -73,7 +73,7 @@ export class Table {
     for (const [, row] of free) row.remove();
   }
 
-  /** The same in steps of some rows each, for rows that seldom come or go. */
+  /** Makes the same in steps of some rows each, for rows that seldom come or go. */
   inParts(
     rows: readonly { readonly key: string; readonly cells: () => readonly Cell[] }[],
     size: number
@@ -111,7 +111,7 @@ export function saveJson(name: string, content: unknown): void {
   setTimeout(() => URL.revokeObjectURL(url), 1_000);
 }
 
-/** `1 h 5 min`, `12 s`. */
+/** Returns `1 h 5 min`, `12 s`. */
 export function duration(ms: number): string {
   const s = Math.max(0, Math.round(ms / 1000));
   if (s < 60) return `${s} s`;

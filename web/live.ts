@@ -111,7 +111,7 @@ export class LiveState {
     );
   }
 
-  /** Blocks a minute over the last minute that was watched; null before there is a time to speak of. */
+  /** Returns blocks a minute over the last minute that was watched; null before there is a time to speak of. */
   rate(key: string): number | null {
     const samples = this.samples.get(key) ?? [];
     const newest = samples.at(-1);
@@ -129,14 +129,14 @@ export class LiveState {
   }
 }
 
-/** Whether a key was given. */
+/** Returns whether a key was given. */
 export const hasKey = (): boolean => sessionStorage.getItem(KEY) !== null;
 
 export function setKey(key: string): void {
   sessionStorage.setItem(KEY, key);
 }
 
-/** The body of an answer. @throws {KeyNeeded | Error} */
+/** Returns the body of an answer. @throws {KeyNeeded | Error} */
 export async function ask(path: string, method: 'GET' | 'POST' = 'GET'): Promise<unknown> {
   const response = await request(path, method);
   const body = (await response.json()) as { error?: string };
@@ -144,7 +144,7 @@ export async function ask(path: string, method: 'GET' | 'POST' = 'GET'): Promise
   return body;
 }
 
-/** The result of a JSON-RPC method of the service. @throws {KeyNeeded | Error} */
+/** Returns the result of a JSON-RPC method of the service. @throws {KeyNeeded | Error} */
 export async function callMethod(method: string, params: object): Promise<unknown> {
   const response = await request('/', 'POST', JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
   const { result, error } = (await response.json()) as { result?: unknown; error?: { readonly message?: string } };
@@ -152,7 +152,7 @@ export async function callMethod(method: string, params: object): Promise<unknow
   return result;
 }
 
-/** An answer, asked for with the key. @throws {KeyNeeded | Error} */
+/** Asks for an answer with the key. @throws {KeyNeeded | Error} */
 export async function request(path: string, method: 'GET' | 'POST' = 'GET', json?: string): Promise<Response> {
   const key = sessionStorage.getItem(KEY);
   const response = await fetch(path, {

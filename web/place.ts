@@ -1,4 +1,4 @@
-/** Path of the view in the page's address, such as `#/timeline`. */
+/** Returns the path of the view in the page's address, such as `#/timeline`. */
 export const pathOfPlace = (): string => location.hash.split('?')[0] || '#/';
 
 /** Parameters of the view in the page's address: an instant, a filter, a block. */

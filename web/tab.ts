@@ -14,7 +14,7 @@ const READY: Readonly<Record<string, PipelineState>> = {
   unavailable: 'failed'
 };
 
-/** The state of a service that says this of its readiness. */
+/** Returns the state of a service that says this of its readiness. */
 export const stateOfReadiness = (readiness: string): PipelineState => READY[readiness] ?? 'unknown';
 
 const icon = document.querySelector<HTMLLinkElement>('link[rel=icon]');

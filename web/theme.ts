@@ -15,7 +15,7 @@ export class ThemeSwitch {
     this.#show();
   }
 
-  /** On to the next one. */
+  /** Turns to the next theme. */
   turn(): void {
     this.#theme = THEMES[(THEMES.indexOf(this.#theme) + 1) % THEMES.length]!;
     localStorage.setItem(KEPT, this.#theme);

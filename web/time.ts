@@ -18,21 +18,21 @@ function formsOf(): Forms {
   return { clock: form(CLOCK), exact: form(EXACT), day };
 }
 
-/** `14:03:05`. @param at Unix milliseconds */
+/** Returns `14:03:05`. @param at Unix milliseconds */
 export const clockText = (at: number): string => forms.clock.format(at);
 
-/** `14:03:05.123`, for events that follow each other closely. @param at Unix milliseconds */
+/** Returns `14:03:05.123`, for events that follow each other closely. @param at Unix milliseconds */
 export const exactText = (at: number): string => forms.exact.format(at);
 
-/** `2026-11-28 14:03:05.123 UTC`. @param at Unix milliseconds */
+/** Returns `2026-11-28 14:03:05.123 UTC`. @param at Unix milliseconds */
 export function fullText(at: number): string {
   return `${forms.day.format(at)} ${exactText(at)} ${isUtc ? 'UTC' : 'local time'}`;
 }
 
-/** `5 min 2 s ago`. @param at Unix milliseconds */
+/** Returns `5 min 2 s ago`. @param at Unix milliseconds */
 export const agoText = (at: number): string => `${duration(Date.now() - at)} ago`;
 
-/** A time in a table; the pointer is told all of it. */
+/** Shows a time in a table; the pointer is told all of it. */
 export const whenCell = (at: number, text: string): Cell => ({ text, kind: 'quiet', title: fullText(at) });
 
 /** The switch between local time and UTC. */

@@ -67,7 +67,7 @@ function pathOf(pattern: string, fields: readonly Field[]): Asked {
   return { path: given.length === 0 ? path : `${path}?${query}`, body: null };
 }
 
-/** A value that is JSON is sent as such, any other as text. */
+/** Returns a value as the call has it: as such if it is JSON, else as text. */
 function callOf(method: string, fields: readonly Field[]): Asked {
   const given = fields.filter(({ input }) => input.value !== '');
   const params = Object.fromEntries(given.map(({ name, input }) => [name, jsonOrText(input.value)]));

@@ -17,7 +17,7 @@ export interface Bars {
 /** Bars without a value. */
 export const NO_BARS: Bars = { values: [], spanMs: MIN_SPAN_MS, now: 0 };
 
-/** Blocks over the time that was watched, five minutes at most. */
+/** Counts blocks over the time that was watched, five minutes at most. */
 export function blocksWatched(samples: readonly Sample[]): Bars {
   const now = samples.at(-1)?.at ?? 0;
   const watched = now - (samples[0]?.at ?? now);
@@ -25,13 +25,13 @@ export function blocksWatched(samples: readonly Sample[]): Bars {
   return { values: blocksIn(samples, now, spanMs), spanMs, now };
 }
 
-/** Blocks over 24 hours. @param now Unix milliseconds */
+/** Counts blocks over 24 hours. @param now Unix milliseconds */
 export function blocksOfDay(past: readonly Past[], now: number): Bars {
   const samples = past.flatMap(({ at, height }) => (height === null ? [] : [{ at, height }]));
   return { values: blocksIn(samples, now, DAY_MS), spanMs: DAY_MS, now };
 }
 
-/** The greatest lag of each part of 24 hours, in blocks. @param now Unix milliseconds */
+/** Finds the greatest lag of each part of 24 hours, in blocks. @param now Unix milliseconds */
 export function lagOfDay(past: readonly Past[], now: number): Bars {
   const values = new Array<number>(BARS).fill(0);
   for (const { at, lag } of past) {

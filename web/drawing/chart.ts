@@ -150,7 +150,7 @@ function showPass(edge: SVGElement): void {
   passing.addEventListener('finish', () => dot.remove());
 }
 
-/** An event in words: how an effect ended is told by the state that it was for. */
+/** Returns an event in words: how an effect ended is told by the state that it was for. */
 export function eventText(event: string): string {
   const [, how, path] = /^xstate\.(done|error)\.(?:actor|state)\.(?:\d+\.)?(.+)$/.exec(event) ?? [];
   if (how) return `${path!.split('.').at(-1)} ${how === 'done' ? 'ended' : 'failed'}`;
@@ -172,7 +172,7 @@ function summed(transitions: readonly TransitionEntry[]): Taken[] {
   return [...taken.values()];
 }
 
-/** An event that ends in an asterisk stands for all that begin like it. */
+/** Returns whether an edge is the event's. One that ends in an asterisk stands for all that begin like it. */
 function isEdge({ from = '', to = '', event = '' }: DOMStringMap, taken: Taken): boolean {
   if (taken.from === '' || !isWithin(taken.to, to) || (from !== '' && !isWithin(taken.from, from))) return false;
   return event

@@ -21,7 +21,7 @@ type Color = (typeof COLORS)[number];
 
 const keys = new WeakMap<TimelineEntry, string>();
 
-/** The actor of an entry, `indexer/bitcoin/mainnet`. */
+/** Returns the actor of an entry, `indexer/bitcoin/mainnet`. */
 export function keyOf(entry: TimelineEntry): string {
   const known = keys.get(entry);
   if (known !== undefined) return known;
@@ -74,7 +74,7 @@ export class Lanes {
     return (pixels / Math.max(1, this.#width - this.#left - 4)) * (this.#span.to - this.#span.from);
   }
 
-  /** The entry nearest to a point of the element, within a few pixels. */
+  /** Finds the entry nearest to a point of the element, within a few pixels. */
   find(entries: readonly TimelineEntry[], offsetX: number, offsetY: number): TimelineEntry | undefined {
     const lane = this.#lanes[Math.round((offsetY - LANE / 2) / LANE)];
     const near = entries
@@ -111,7 +111,7 @@ export class Lanes {
     for (const index of this.#lanes.keys()) context.fillRect(this.#left, middle(index), this.#width - this.#left, 1);
   }
 
-  /** On a phone they stand on the marks, with an edge that sets them off. */
+  /** Draws the names. On a phone they stand on the marks, with an edge that sets them off. */
   #drawNames(context: CanvasRenderingContext2D, ink: string, edge: string): void {
     context.save();
     context.font = '12px system-ui, sans-serif';
@@ -213,7 +213,7 @@ class Marks {
   }
 }
 
-/** `now`, `−15 s`, `−2.5 min`. */
+/** Returns `now`, `−15 s`, `−2.5 min`. */
 function agoText(ms: number): string {
   if (ms < 500) return 'now';
   return ms < 60_000 ? `−${Math.round(ms / 100) / 10} s` : `−${Math.round(ms / 6_000) / 10} min`;

@@ -17,7 +17,7 @@ const REDUCED = matchMedia('(prefers-reduced-motion: reduce)');
 /** As in the style sheet: on a phone arrows lead down. */
 const UPRIGHT = matchMedia('(max-width: 40rem)');
 
-/** The boxes of a lane in columns: where nothing leads comes first, what a box leads to stands to its right. */
+/** Sorts the boxes of a lane into columns: where nothing leads comes first, what a box leads to stands to its right. */
 export function columnsOf({ nodes, edges }: Pipeline): PipelineNode[][] {
   const columns: PipelineNode[][] = [];
   const isLedTo = (id: string, from: ReadonlySet<string>) =>
@@ -33,7 +33,7 @@ export function columnsOf({ nodes, edges }: Pipeline): PipelineNode[][] {
   return columns;
 }
 
-/** The part of a pipeline that is one lane's. */
+/** Returns the part of a pipeline that is one lane's. */
 export function laneOf({ nodes, edges }: Pipeline, lane: string | null): Pipeline {
   const own = nodes.filter((node) => node.lane === lane);
   const ids = new Set(own.map(({ id }) => id));
@@ -69,7 +69,7 @@ export class LaneView {
     this.element.replaceChildren(...columns);
   }
 
-  /** A box with the arrow that leaves it. */
+  /** Draws a box with the arrow that leaves it. */
   #step({ id }: PipelineNode, edges: readonly PipelineEdge[]): Element {
     const box = new Box();
     this.#boxes.set(id, box);
@@ -118,7 +118,7 @@ class Box {
     setText(this.#reason, reason ?? '');
   }
 
-  /** A link to the page of the actor, where its buttons and the cause are, of a box that is not well. */
+  /** Shows a link to the page of the actor of a box that is not well, where its buttons and the cause are. */
   #showAct(lane: string | null, state: PipelineState): void {
     const place = lane !== null && ACTOR_KEY.test(lane) ? `#/actor/${lane}` : null;
     this.#act.hidden = place === null || (state !== 'failed' && state !== 'waiting') || pathOfPlace() === place;
@@ -147,8 +147,8 @@ class Arrow {
   }
 
   /**
-   * A dot goes along the line when a block has passed. The compositor moves it, and nothing here is measured; two at
-   * once on one element would be moved by the page.
+   * Shows a dot that goes along the line when a block has passed. The compositor moves it, and nothing here is
+   * measured; two at once on one element would be moved by the page.
    */
   #showPass(): void {
     if (REDUCED.matches || this.#passing?.playState === 'running') return;

@@ -21,7 +21,7 @@ const ENDS: Readonly<Record<string, string>> = {
 };
 const SHOWN = 10;
 
-/** Every restart among these entries, newest first; what has not happened yet is said so. */
+/** Returns every restart among these entries, newest first, with a note where it has not happened yet. */
 export function storiesOf(entries: readonly TimelineEntry[]): Story[] {
   return entries
     .flatMap((entry, index) => (entry.kind === 'death' ? [storyOf(entry, entries.slice(index + 1))] : []))

@@ -61,7 +61,7 @@ export class ZoomFrame {
     act();
   }
 
-  /** The wheel alone scrolls the page. A pinch comes as a wheel with Ctrl. */
+  /** Zooms. The wheel alone scrolls the page; a pinch comes as a wheel with Ctrl. */
   #turn(event: WheelEvent): void {
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();

@@ -6,7 +6,7 @@ const EVERY_MS = 2_000;
 const element = (id: string) => document.getElementById(id)!;
 const values = new Map<string, HTMLElement>();
 
-/** Result of a method. @throws {Error} with the miner's reason */
+/** Calls a method and returns its result. @throws {Error} with the miner's reason */
 async function call(method: string, params: Readonly<Record<string, unknown>> = {}): Promise<unknown> {
   const answer = await request('/', 'POST', JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })).catch(
     (fault) => {

@@ -18,7 +18,7 @@ import type { View } from './view.ts';
 const AT_REST: Readonly<Record<string, string>> = { restart: 'running', circuitBreaker: 'closed' };
 const SHOWN_EVENTS = 30;
 
-/** Names of an actor's machines for which there are charts: one for each instance, in the order of `charts`. */
+/** Returns the names of an actor's machines for which there are charts: one for each instance, in the order of `charts`. */
 export function chartedMachines({ charts, machines }: Pick<LiveDatabase, 'charts' | 'machines'>): string[] {
   return charts.flatMap((machine) => {
     const instances = Object.keys(machines).filter((name) => name !== machine && machineOf(name) === machine);

@@ -42,7 +42,7 @@ export class Edges {
     ];
   }
 
-  /** A link to its console; the same element at each look, so that it keeps the focus. */
+  /** Makes a link to its console; the same element at each look, so that it keeps the focus. */
   #name({ url, isSelf, ...row }: PlatformRow): Cell {
     if (url === null) return isSelf ? 'this service' : '';
     const key = keyOf({ url, isSelf, ...row });

@@ -155,14 +155,14 @@ export class Overview implements View {
   }
 }
 
-/** The databases that have boxes; boxes of none are a lane of their own where arrows join them. */
+/** Returns the databases that have boxes; boxes of none are a lane of their own where arrows join them. */
 function lanesOf({ nodes, edges }: Pipeline): (string | null)[] {
   const named = [...new Set(nodes.map(({ lane }) => lane).filter((lane) => lane !== null))].sort();
   const isJoined = nodes.some(({ lane, id }) => lane === null && edges.some(({ from }) => from === id));
   return isJoined ? [null, ...named] : named;
 }
 
-/** A lane is as well as its worst box. Subscribers and sources may be away as long as one is there. */
+/** Returns the state of the worst box, which is that of its lane. Subscribers and sources may be away as long as one is there. */
 function worstOf({ nodes, edges }: Pipeline): PipelineState {
   const counted = nodes.filter(
     ({ role, id }) => role !== 'subscribers' && !edges.some(({ from, carries }) => from === id && carries)
@@ -213,7 +213,7 @@ function settling(report: LiveDatabase['report']): string | null {
   return report?.settling ? `settling: ${report.settling.left} of ${report.settling.tables} tables left` : null;
 }
 
-/** Percent of a bootstrap or catch-up with its rate, and the time that is left at it. */
+/** Shows the percent of a bootstrap or catch-up with its rate, and the time that is left at it. */
 function progress({ key, report }: LiveDatabase, state: LiveState): string {
   const { percent = null, rowsPerSecond = null, etaSeconds = null } = report?.replica ?? {};
   const [rate, lag] = [state.rate(key), report?.lagBlocks ?? null];

@@ -55,7 +55,7 @@ export class Platform {
     ];
   }
 
-  /** A link to its console; the same element at each look, so that it keeps the focus. */
+  /** Makes a link to its console; the same element at each look, so that it keeps the focus. */
   #name(row: PlatformRow): Cell {
     const { url, service, isSelf } = row;
     const name = service ?? url ?? '';

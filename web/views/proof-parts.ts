@@ -54,7 +54,7 @@ export function proofParts(database: string, block: number, proof: Proof, entry:
   ];
 }
 
-/** One step: the pair that is hashed, the known one in bold. */
+/** Shows one step: the pair that is hashed, the known one in bold. */
 function stepOf({ hash, position }: ProofStep, path: readonly string[], index: number): Element {
   const short = (text: string) => `${text.slice(0, 12)}…${text.slice(-6)}`;
   const own = h('b', {}, short(path[index]!));
@@ -63,7 +63,7 @@ function stepOf({ hash, position }: ProofStep, path: readonly string[], index: n
   return h('li', {}, 'SHA-256(', ...pair, ') = ', next, `; sibling on the ${position}`);
 }
 
-/** A field that compares the root with one that the reader has from elsewhere. */
+/** Makes a field that compares the root with one that the reader has from elsewhere. */
 function comparison(root: string): Element {
   const told = h('span', { role: 'status' });
   const field = h('input', { size: '40', autocomplete: 'off', placeholder: '64 hex digits' });

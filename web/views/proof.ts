@@ -9,7 +9,7 @@ export interface ProofStep {
 
 const hash = (text: string): string => bytesToHex(sha256(utf8ToBytes(text)));
 
-/** The leaf of a block: SHA-256 over the text of its three hashes; a missing one is empty. */
+/** Computes the leaf of a block: SHA-256 over the text of its three hashes; a missing one is empty. */
 export function leafOf(hashes: {
   readonly ledger_hash: string | null;
   readonly actions_hash: string | null;
@@ -18,7 +18,7 @@ export function leafOf(hashes: {
   return hash([hashes.ledger_hash, hashes.actions_hash, hashes.contract_hash].map((each) => each ?? '').join(''));
 }
 
-/** Every hash on the way from the leaf up; the last one is the root that the proof leads to. */
+/** Computes every hash on the way from the leaf up; the last one is the root that the proof leads to. */
 export function climb(leaf: string, steps: readonly ProofStep[]): string[] {
   const path = [leaf];
   for (const { hash: sibling, position } of steps) {

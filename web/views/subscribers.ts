@@ -92,7 +92,7 @@ function stateText({ state, lag, nearLimit: near }: SubscriberView): string {
 
 const isStalled = (value: unknown): boolean => typeof value === 'string' && value.startsWith(STATES.stalled);
 
-/** A reader that takes nothing may never have said how far it is: it is behind all that did. */
+/** Returns the place of a reader in the list. One that takes nothing may never have said how far it is: it is behind all that did. */
 function rank(values: Line['values'], column: number): number {
   if (column === LAG && isStalled(values[3])) return Number.POSITIVE_INFINITY;
   const value = values[column];

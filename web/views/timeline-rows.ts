@@ -5,7 +5,7 @@ import { eventText } from '../drawing/chart.ts';
 import { keyOf } from '../drawing/lanes.ts';
 import { exactText, whenCell } from '../time.ts';
 
-/** The last entries until an instant, newest first. */
+/** Returns the last entries until an instant, newest first. */
 export function lastUntil(entries: readonly TimelineEntry[], instant: number, count: number): TimelineEntry[] {
   const last: TimelineEntry[] = [];
   for (let index = entries.length - 1; index >= 0 && last.length < count; index -= 1)
@@ -13,7 +13,7 @@ export function lastUntil(entries: readonly TimelineEntry[], instant: number, co
   return last;
 }
 
-/** Each machine's last state at an instant. */
+/** Returns each machine's last state at an instant. */
 export function statesAt(entries: readonly TimelineEntry[], instant: number) {
   const last = new Map<string, Map<string, Extract<TimelineEntry, { kind: 'transition' }>>>();
   for (const entry of entries) {
@@ -32,7 +32,7 @@ export function statesAt(entries: readonly TimelineEntry[], instant: number) {
   );
 }
 
-/** The cells of one event, with what a transition changed. */
+/** Makes the cells of one event, with what a transition changed. */
 export function cells(entry: TimelineEntry): Cell[] {
   const [what, details] = words(entry);
   const kind = entry.kind === 'death' || (entry.kind === 'message' && entry.error) ? 'bad' : 'quiet';

@@ -176,7 +176,7 @@ export class TimelinePage implements View {
     element.addEventListener('lostpointercapture', letGo, { once: true });
   }
 
-  /** The wheel alone scrolls the page; a pinch comes as a wheel with Ctrl. */
+  /** Zooms. The wheel alone scrolls the page; a pinch comes as a wheel with Ctrl. */
   #zoom(event: WheelEvent): void {
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
@@ -265,7 +265,7 @@ export class TimelinePage implements View {
     this.#charted.append(...lanes.filter((key) => !offered.has(key)).map((key) => h('option', {}, key)));
   }
 
-  /** The charts of one actor as they were at an instant. */
+  /** Shows the charts of one actor as they were at an instant. */
   #showCharts(all: readonly TimelineEntry[], instant: number): void {
     const key = this.#charted.value;
     const database = this.#state?.last?.databases.find((each) => each.key === key);

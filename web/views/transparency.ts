@@ -144,7 +144,7 @@ export class Transparency implements View {
     }
   }
 
-  /** The block's own line of the log: newest first, so its page is where its distance from the newest says. */
+  /** Finds the block's own line of the log: newest first, so its page is where its distance from the newest says. */
   async #entryOf(block: number): Promise<LogEntry | undefined> {
     const page = async (number: number) =>
       (await ask(`/transparency/${this.#databases.value}/roots?page=${number}&limit=${PAGE}`)) as Page;

@@ -4,7 +4,7 @@ import type { Service } from './service/define.ts';
 interface Entry {
   /** Loads the definition. The import is literal, so that bundlers find it. */
   readonly load: () => Promise<{ readonly service: unknown }>;
-  /** Its main thread mostly makes answers, which are garbage once they are sent. */
+  /** Set if its main thread mostly makes answers, which are garbage once they are sent. */
   readonly makesAnswers?: true;
 }
 

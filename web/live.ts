@@ -65,7 +65,7 @@ const NO_ENTRIES = 999_999_999_999;
 /** The page's knowledge of the service: the last look, and what is kept of earlier ones. */
 export class LiveState {
   last: Live | null = null;
-  /** When this browser got it, by its own clock. */
+  /** Time at which this browser got it, by its own clock. */
   seenAt = 0;
   /** Oldest first, bounded like the service's own ring. */
   entries: TimelineEntry[] = [];

@@ -113,7 +113,7 @@ export class ChainLoop {
     };
   }
 
-  /** Why it does not go on, the nearest cause first. */
+  /** Reason why it does not go on, the nearest cause first. */
   get #alarm(): Alarm | null {
     const { work } = this.#options;
     if (work.facts.haltReason !== null) return null;

@@ -8,7 +8,7 @@ interface AuditInput {
 export type AuditEvent =
   /** The source may be another one, and offer what the last one did not. */
   | { readonly type: 'source.renewed' }
-  /** Something happened that a comparison should look at. */
+  /** An event after which a comparison is needed. */
   | { readonly type: 'audit.requested' }
   /** No block waits to be applied. */
   | { readonly type: 'replica.rested'; readonly height: number }
@@ -45,7 +45,7 @@ const EVERY_BLOCKS = 10;
 const SHARE = 50;
 
 /**
- * When a replica at rest is compared with its source: due -> comparing -> scheduled, or missed and soon due again.
+ * Decides when a replica at rest is compared with its source: due -> comparing -> scheduled, or missed and soon due again.
  *
  * Pure policy: the caller compares where the tag `due` is set, and reports how it ended.
  */

@@ -8,7 +8,7 @@ interface BalanceTreeInput {
   readonly refusalMs: number;
 }
 
-/** Why there is no tree: its leaves cannot be computed, the tables do not fit, or nobody needs one. */
+/** Reason why there is no tree: its leaves cannot be computed, the tables do not fit, or nobody needs one. */
 export type TreeRefusal = 'failed' | 'unsupported' | 'off';
 
 export type BalanceTreeEvent =

@@ -12,7 +12,7 @@ interface EpochCommitInput {
 }
 
 /**
- * When the epochs of one transparency log are committed: open -> committing -> committed -> open.
+ * Decides when the epochs of one transparency log are committed: open -> committing -> committed -> open.
  *
  * The caller provides the effect `commit`, which commits an epoch, and `tellFault`, which takes its failure. Blocks that are
  * recorded meanwhile count; a backlog of full epochs is committed one after another. A reorg opens the epoch that

@@ -24,7 +24,7 @@ interface VerificationContext extends VerificationInput {
   readonly reports: Reports;
   /** The hash that was agreed on; later reports do not move it. */
   readonly agreed: string | null;
-  /** Why the sources cannot be asked any more. */
+  /** Reason why the sources cannot be asked any more. */
   readonly fault: PlatformError | null;
 }
 

@@ -12,11 +12,11 @@ export interface Inspection {
 export type Outcome =
   | { readonly kind: 'done' }
   | { readonly kind: 'behind' }
-  /** It has caught up with a block whose amendments are still to come: they go before a comparison. */
+  /** Caught up with a block whose amendments are still to come: they go before a comparison. */
   | { readonly kind: 'settling' }
-  /** Its source sends what followed its block. */
+  /** The source sends what followed the replica's block. */
   | { readonly kind: 'resumed' }
-  /** It is time to compare with the source. */
+  /** A comparison with the source is due. */
   | { readonly kind: 'due' }
   | { readonly kind: 'forked'; readonly height: number }
   | { readonly kind: 'lost' }

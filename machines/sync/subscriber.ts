@@ -10,9 +10,9 @@ export interface SubscriberInput {
 interface SubscriberContext extends SubscriberInput {
   readonly waitingBytes: number;
   readonly takenBytes: number;
-  /** When the network last took something, or the buffer was last empty. */
+  /** Time at which the network last took something, or the buffer was last empty. */
   readonly progressAt: number;
-  /** Why it was dropped: the text for the log and the closing reason. */
+  /** Reason why it was dropped: the text for the log and the closing reason. */
   readonly reason: string | null;
 }
 

@@ -70,7 +70,7 @@ export const telemetryCommand = {
 interface Told {
   /** Null: they are not sent. */
   readonly url: string | null;
-  /** Why they are sent, or are not. */
+  /** Reason why they are sent, or are not. */
   readonly reason: string;
   /** The next one; null where the choice alone is told. */
   readonly ping: unknown;

@@ -23,7 +23,7 @@ export class SerialConnection {
   readonly #open: () => Promise<Connection>;
   readonly #deadlineMs: number;
   #connection: Connection | undefined;
-  /** When its last statement was answered, or its last use ended. */
+  /** Time at which its last statement was answered, or its last use ended. */
   #usedAt = Number.NEGATIVE_INFINITY;
   #turn: Promise<unknown> = Promise.resolve();
 

@@ -76,7 +76,7 @@ export class StatementBatch implements Statements {
     return answer.promise;
   }
 
-  /** As the batch, for answers that can wait as those of `along` do. */
+  /** The batch, for answers that can wait as those of `along` do. */
   readonly patient: Statements = {
     query: ((statement: string | QueryOptions, given?: unknown[]) => {
       const { sql, values = given ?? [] } = typeof statement === 'string' ? { sql: statement } : statement;

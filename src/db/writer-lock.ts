@@ -76,7 +76,7 @@ export class WriterWatch {
     this.#writer = writer;
   }
 
-  /** Why the database does not go on; null while it does. */
+  /** Reason why the database does not go on; null while it does. */
   get alarm(): Alarm | null {
     return this.#alarm;
   }

@@ -38,7 +38,7 @@ export class EdgeFeed {
   #reader: PositionReader;
   /** Sequence of the next message; undefined before the first. */
   #next: number | undefined;
-  /** When its stream was created: another one of its name counts anew. */
+  /** Time at which the stream was created: another one of its name counts anew. */
   #created: string | undefined;
   #reason: string | null = 'nothing was read yet';
   #hasCaughtUp = false;
@@ -56,7 +56,7 @@ export class EdgeFeed {
     return this.#hasCaughtUp ? this.#reader.position : null;
   }
 
-  /** Why it passes nothing on; null while it does. */
+  /** Reason why it passes nothing on; null while it does. */
   get reason(): string | null {
     return this.#options.link.reason ?? this.#reason;
   }

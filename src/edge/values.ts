@@ -41,7 +41,7 @@ interface ValuesOptions {
   /** Absent: no snapshots are listed. */
   readonly snapshots?: Pick<EdgeSnapshots, 'epoch' | 'list'>;
   readonly log: Logger;
-  /** After so long without a word the origin counts as silent; default: SILENT_MS. */
+  /** Milliseconds without a word after which the origin counts as silent; default: SILENT_MS. */
   readonly silentMs?: number;
   /** Called when the origin, or its MariaDB, falls silent about a database, or is heard again. */
   readonly onSilence?: (id: DatabaseId) => void;

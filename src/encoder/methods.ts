@@ -29,7 +29,7 @@ import { ENCODINGS } from './transaction/encodings.ts';
 export interface EncoderMethodDeps extends EncoderDeps {
   readonly rpc: Pick<NodeRpc, 'call' | 'batch'>;
   readonly version: string;
-  /** True when callers need a key. Without one, each client address holds its own reservations. */
+  /** Whether callers need a key. Without one, each client address holds its own reservations. */
   readonly isKeyed: boolean;
   /** Last known state of node and tracker. */
   readonly seen: EncoderSight;

@@ -14,7 +14,7 @@ export interface ExplorerReport {
   /** Tells the newest block of the ledger from others of its height. */
   readonly mark: string | null;
   readonly lastError: string | null;
-  /** Why the ledger does not go on; null while it does. */
+  /** Reason why the ledger does not go on; null while it does. */
   readonly upstream: Alarm | null;
   /** State of each copy of the databases in the order of the settings; absent where there is one. */
   readonly replicas?: readonly ReplicaReport[];

@@ -5,7 +5,7 @@ import { DatabaseIdSchema } from '../wire/data/database.ts';
 import { shapeOf } from '../wire/data/shape.ts';
 import type { DiscoveredDatabase } from './discovery.ts';
 
-/** In SYNC_STATE_DIR. */
+/** File in SYNC_STATE_DIR. */
 const FILE = 'databases.json';
 const Known = shapeOf(
   Type.Object({

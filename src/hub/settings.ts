@@ -15,7 +15,7 @@ interface HubSettings {
   readonly texts: Readonly<Record<string, string>>;
   /** One sentence for each module that is missing or there more than once, and each text that cannot be used. */
   readonly problems: readonly string[];
-  /** It names several networks, and no variable says which one is meant: asking again is of no use. */
+  /** Whether the hub names several networks, and no variable says which one is meant: asking again is of no use. */
   readonly isAmbiguous?: boolean;
 }
 

@@ -37,7 +37,7 @@ interface HubOptions {
   readonly config: HubConfig;
   readonly log: Logger;
   readonly service: OpenedBy;
-  /** When the database is taken for down, default after 10 failures for 30 seconds. */
+  /** Limits after which the database is taken for down, default after 10 failures for 30 seconds. */
   readonly breaker?: BreakerInput;
   /** In validator mode: whether a log that cannot be gone on with is kept aside, for the state of the set. Default: no. */
   readonly rejoin?: boolean;

@@ -43,7 +43,7 @@ export interface SourceActorData {
   readonly binlog: BinlogMode;
   /** Whether subscribers keep balances themselves, and insert what `data` has without a look at what is there. */
   readonly compatibleClients: boolean;
-  /** For so long after a block, what its message did not bring is looked for as fast as can be; in milliseconds. */
+  /** Milliseconds after a block for which changes that its message did not bring are searched for at full speed. */
   readonly settleBudgetMs: number;
   readonly circuitFailures: number;
   readonly circuitCooldownMs: number;

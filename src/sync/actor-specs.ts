@@ -34,7 +34,7 @@ interface Lookups {
   readonly resume: (id: DatabaseId) => ResumePoint | null;
   /** PEM of SYNC_SOURCE_CA. */
   readonly sourceCa: string | undefined;
-  /** True for a replica that is taken over when another client made it. */
+  /** Returns whether a replica is taken over when another client made it. */
   readonly adopts: (id: DatabaseId) => boolean;
   /** Key by which the sources of this process find changes; empty in client mode. */
   readonly finderKey: string;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { keptSecret } from '../process/kept-secret.ts';
 
-/** In SYNC_STATE_DIR. */
+/** File in SYNC_STATE_DIR. */
 const FILE = 'finder.key';
 
 /**

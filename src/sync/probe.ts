@@ -11,7 +11,7 @@ export interface ProbedDatabase {
   readonly verification: string | null;
   /** State of its actor and of its machines; empty where the service shows none. */
   readonly state: string;
-  /** Why a replica is halted; null while it is not. */
+  /** Reason why a replica is halted; null while it is not. */
   readonly halt: string | null;
   /** Action that ends the halt; null if there is none. */
   readonly remedy: string | null;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type SigningKey, signingKey } from '../consensus/auth-signature.ts';
 import { keptSecret } from '../process/kept-secret.ts';
 
-/** In SYNC_STATE_DIR. */
+/** File in SYNC_STATE_DIR. */
 const FILE = 'source.seed';
 
 /**

@@ -3,7 +3,7 @@ import type { SyncConfig } from '../config/services/sync.ts';
 import { keptSecret } from '../process/kept-secret.ts';
 import { type ValidatorIdentity, validatorIdentity } from '../replication/client/validator-identity.ts';
 
-/** In SYNC_STATE_DIR. */
+/** File in SYNC_STATE_DIR. */
 const FILE = 'validator.seed';
 const REMEDY = 'restore it, or set SYNC_VALIDATOR_SEED; without it this client is another validator to its sources';
 

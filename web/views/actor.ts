@@ -31,7 +31,7 @@ interface Offer {
   readonly name: string;
   readonly path: string;
   readonly isDanger?: boolean;
-  /** It changes nothing: it asks for no confirmation. */
+  /** Whether it changes nothing, and so asks for no confirmation. */
   readonly isHarmless?: boolean;
 }
 

@@ -73,7 +73,7 @@ export class SupervisedActor<
   #leaveGate: () => void = () => undefined;
   /** Fulfilled when the last thread and its statements are gone; the successor waits for it. */
   #past: Promise<void> = Promise.resolve();
-  /** Why the thread is being ended from here; undefined when it dies by itself. */
+  /** Reason why the thread is being ended from here; undefined when it dies by itself. */
   #ending: 'hung' | 'killed' | undefined;
 
   constructor(spec: ActorSpec<Id>, context: ActorContext<ToMain, Heard>) {

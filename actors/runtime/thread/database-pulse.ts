@@ -1,7 +1,7 @@
 import type { Logger } from '../../../src/log.ts';
 
 const TICK_MS = 1_000;
-/** It is asked with each of so many ticks. */
+/** Ticks from one question to the database to the next. */
 const ASK_TICKS = 3;
 /** A server that answers nothing for so long is told; a busy one answers this statement at once. */
 export const SILENT_MS = 5_000;

@@ -22,7 +22,7 @@ export interface NodePolicy {
   /** `estimate` for the node's own estimate, else `relay fee`. */
   readonly source: 'estimate' | 'relay fee';
   /**
-   * Why an estimate could not be read; absent where the node gave or has none. The rates are then only the least, and good for
+   * Reason why an estimate could not be read; absent where the node gave or has none. The rates are then only the least, and good for
    * nobody who named no rate: the transaction would be left waiting.
    */
   readonly estimateFault?: PlatformError | undefined;

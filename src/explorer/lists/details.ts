@@ -37,7 +37,7 @@ const MAX_KEYS = 100;
 const KEYS = Array.from({ length: MAX_KEYS }, () => '?').join(', ');
 /** Rows of the actions of a page; actions without `first` have few. */
 const MAX_ROWS = 1_000;
-/** They are of lists alone: texts that may be long, and what costs more than a row. */
+/** Fields of lists alone: texts that may be long, and values that cost more than a row. */
 const LEFT_OUT = new Set([
   'state',
   'order_status',

@@ -59,13 +59,13 @@ export interface List {
   readonly first?: string;
   /** Rows of a block never change, and none is added later. */
   readonly isSettled?: true;
-  /** Its rows are those of a hub or of validators, which come between blocks of the ledger. */
+  /** Whether rows come between blocks of the ledger, as those of a hub or of validators do. */
   readonly changesBetweenBlocks?: true;
   /** Later blocks change fields of its rows, so that no answer is kept for long, whether or not it is settled which rows there are. */
   readonly hasLaterFields?: true;
   /** Keys are texts and not numbers. */
   readonly textKeys?: true;
-  /** It can be had as it was after a past block, by the parameter `height`: the column of what was moved that its filter names. */
+  /** Column of what was moved that the filter names, for a list that can be had as it was after a past block (parameter `height`). */
   readonly past?: 'address_id' | 'tick_id';
   /** Rows of a page at most, and of one without a limit; default 100. */
   readonly most?: number;
@@ -80,7 +80,7 @@ export interface List {
   };
   /** Fields beside the rows, for the thing that `{query}` names. */
   readonly beside?: Beside;
-  /** It stands in no database that an explorer reads: it has no rows. */
+  /** Whether no database that an explorer reads has the list: it has no rows. */
   readonly isElsewhere?: true;
   /** Its paths behind `/{COIN}/api/`, where they are not its method's. */
   readonly paths?: readonly string[];

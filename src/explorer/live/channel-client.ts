@@ -35,7 +35,7 @@ export class ChannelClient {
   readonly subscriber: StreamSubscriber;
   readonly read: Read;
   readonly #subscriptions = new Map<string, Subscription>();
-  /** When it came, or last left a channel, in milliseconds of the process's clock. */
+  /** Time at which the client came, or last left a channel, in milliseconds of the process's clock. */
   idleSince = performance.now();
   /** Settles once WELCOME is sent, which is the first frame, and what its messages cost is paid. */
   turn: Promise<void> = Promise.resolve();

@@ -16,7 +16,7 @@ export interface Counted {
   readonly rows: number;
   /** The last key that was counted. */
   readonly last: number;
-  /** Nothing of the span is behind it. */
+  /** Whether nothing of the span is behind it. */
   readonly isWhole: boolean;
 }
 

@@ -13,7 +13,7 @@ export class LedgerWriter {
     this.#database = database;
   }
 
-  /** Why it does not go on; null while it does. */
+  /** Reason why it does not go on; null while it does. */
   get alarm(): Alarm | null {
     return this.#watch.alarm;
   }

@@ -68,7 +68,7 @@ export class Reader {
   readonly #tables = new OptionalTables();
   /** Connections that a read has. */
   #used = 0;
-  /** Why the last read failed. */
+  /** Reason why the last read failed. */
   #failure: PlatformError | null = null;
 
   constructor(options: ReaderOptions) {

@@ -41,12 +41,12 @@ interface Member {
   readonly place: number;
   looking: Promise<Found> | undefined;
   found: Found | null;
-  /** It answered the last look, and every question since. */
+  /** Whether it answered the last look, and every question since. */
   isUp: boolean;
   isForked: boolean;
   /** The newest block that it is known to have. */
   tip: Tip | null;
-  /** Why it does not answer. */
+  /** Reason why it does not answer. */
   fault: string | null;
   /** Questions that it answers now, and all that it was asked. */
   questions: number;

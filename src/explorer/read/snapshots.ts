@@ -5,7 +5,7 @@ import type { OptionalTables } from './optional-tables.ts';
 /** The snapshot that a connection has open. */
 interface Snapshot {
   readonly opened: readonly SqlRow[];
-  /** In milliseconds of the process's clock. */
+  /** End of its life, in milliseconds of the process's clock. */
   readonly until: number;
   /** Epoch of the reader when it was opened. */
   readonly epoch: number;

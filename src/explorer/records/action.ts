@@ -38,7 +38,7 @@ const TOTALS: Columns = Object.fromEntries(
     big(`(SELECT COUNT(*) FROM ${table} t WHERE t.action_index = a.action_index)`)
   ])
 );
-/** Their tables have no key of their own. */
+/** Order of rows whose tables have no key of their own. */
 const ORDER = 't.address_id, t.tick_id, t.amount';
 const firstOf = (table: string, columns: Columns) =>
   OrNull(Type.Array(rowSchema(columns), { description: `the first ${MAX_ROWS} of \`${table}_total\`` }));

@@ -45,7 +45,7 @@ export interface RecordMethod {
   readonly schema: TObject;
   /** Its paths behind `/{COIN}/api/`, where they are not its method's; other parameters than `query` and `type` are `parameters`. */
   readonly paths?: readonly string[];
-  /** It takes the paging of a list. */
+  /** Whether it takes the paging of a list, and with which limits. */
   readonly isPaged?: { readonly most?: number; readonly usualRows?: number };
   /** Query parameters that it takes besides. */
   readonly parameters?: readonly string[];

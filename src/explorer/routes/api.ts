@@ -52,7 +52,7 @@ interface Path {
   readonly answer: (request: FastifyRequest, reply: FastifyReply, coinOf: () => Coin) => unknown;
 }
 
-/** They tell of the service, so they need no network in their path, however many it serves. */
+/** Paths about the service, which need no network, however many it serves. */
 const OF_SERVICE: ReadonlySet<string | undefined> = new Set(['/api/ping', '/api/status']);
 
 /** Access to the answers. */

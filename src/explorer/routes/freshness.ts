@@ -10,7 +10,7 @@ import { lagOf } from '../report.ts';
 
 /** A day: another release may tell the same in another form. */
 const FOR_LONG = 'public, max-age=86400, immutable';
-/** It may be kept, and is asked for with its ETag each time. */
+/** Cache-Control of an answer that may be kept, and is asked for with its ETag each time. */
 const REVALIDATED = 'public, no-cache';
 const ETAG_DIGITS = 8;
 

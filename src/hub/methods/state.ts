@@ -59,7 +59,7 @@ const HealthSchema = Type.Object({
 export interface OracleHealth {
   /** Seconds after which prices are stale. */
   readonly thresholdS: number;
-  /** When it began to look for prices, in milliseconds of the process's clock. */
+  /** Time at which it began to look for prices, in milliseconds of the process's clock. */
   readonly since: number;
   /** Milliseconds by which this machine's clock is behind the one in the middle of the sources' and its own. */
   readonly clockOffMs: () => number;

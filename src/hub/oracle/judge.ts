@@ -32,7 +32,7 @@ interface JudgedPair {
   readonly deviation: string | null;
   /** True: it is the bound that what the sources say is beyond. */
   readonly bounded: boolean;
-  /** When the oldest of the sources' prices was found, in epoch seconds; null where no source says it, or there is no price. */
+  /** Time at which the oldest of the sources' prices was found, in epoch seconds; null where no source says it, or there is no price. */
   readonly oldestAt: number | null;
 }
 

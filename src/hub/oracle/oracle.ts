@@ -47,13 +47,13 @@ interface OracleDeps {
 
 /** Result of the last round. */
 export interface RoundOutcome {
-  /** Why it has no price, or which source is missing in it; null when all is well. */
+  /** Reason why it has no price, or which source is missing in it; null when all is well. */
   readonly lastError: string | null;
   /** Sources that gave prices of now in it. */
   readonly answered: number;
   /** Largest difference of a source from a price, in percent of the price. */
   readonly deviation: number;
-  /** When a round was kept last: the process's start and its clock since then, in milliseconds; null: none was. */
+  /** Time at which a round was kept last: the process's start and its clock since then, in milliseconds; null: none was. */
   readonly keptAt: number | null;
   /** Milliseconds by which this machine's clock is behind the median of the sources' clocks and its own. */
   readonly clockOffMs: number;

@@ -45,7 +45,7 @@ class Tally {
   count = 0;
   /** Some of their addresses: as many as decide whether the group is told. */
   readonly senders = new Set<string>();
-  /** Their ids, while it is not told. */
+  /** Ids of the installations, while the group is not told. */
   ids: number[] = [];
 
   add(id: number, sender: string, isTold: boolean): void {

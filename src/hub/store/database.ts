@@ -98,7 +98,7 @@ const PUSH = [
 
 interface HubDatabaseOptions {
   readonly log: Logger;
-  /** When the database is taken for down. */
+  /** Limits after which the database is taken for down. */
   readonly breaker?: BreakerInput | undefined;
   readonly inspect?: (inspection: InspectionEvent) => void;
   /** Called after each change of the circuit, and of whether MariaDB takes writes. */
@@ -113,7 +113,7 @@ interface Connections {
   answeredAt: number;
 }
 
-/** It changes no row: a server that is read-only refuses it all the same. */
+/** Statement that changes no row: a server that is read-only refuses it all the same. */
 const WRITE_TRIAL = "UPDATE consensus_state SET value = value WHERE key_name = 'nothing'";
 
 /** Opens no connection yet. */

@@ -55,7 +55,7 @@ const AGED: readonly AgedRows[] = [
   { days: 'historyDays', table: 'reorg_attestations', since: 'created_at', where: 'TRUE' }
 ];
 
-/** It is decided or over, and is not what passed last of its parameter, which holds. */
+/** Condition of a proposal that is decided or over, and is not the last one of its parameter that passed, which holds. */
 const IS_PAST = `(t.status IN ('failed', 'expired') OR (t.status = 'voting' AND t.voting_end < 1000 * UNIX_TIMESTAMP())
   OR (t.status = 'passed' AND EXISTS (
     SELECT 1 FROM governance_proposals n WHERE n.parameter = t.parameter AND n.status = 'passed' AND n.id > t.id)))`;

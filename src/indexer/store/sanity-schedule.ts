@@ -24,7 +24,7 @@ interface Known {
 }
 
 /**
- * When the sums over all rows of a ticker are checked: of small ones always, of large ones when enough was moved.
+ * Decides when the sums over all rows of a ticker are checked: of small ones always, of large ones when enough was moved.
  *
  * So what checks cost does not grow with the rows of the tickers that blocks move. Between two checks the sums change by what
  * is compared with each group.

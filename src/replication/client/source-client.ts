@@ -53,7 +53,7 @@ const isCatalog = shapeOf(SourceSizesSchema);
 
 /** Size of a database at its source. */
 export interface SourceSize {
-  /** On disk, indexes included. */
+  /** Bytes on disk, indexes included. */
   readonly bytes: number;
   /** Estimate; null where the source does not tell. */
   readonly rows: number | null;

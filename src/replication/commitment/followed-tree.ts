@@ -67,7 +67,7 @@ export class FollowedTree {
     return this.#tree && this.#queue.length === 0 ? toHex(this.#tree.root) : null;
   }
 
-  /** More groups wait for the first tree than is worth keeping. */
+  /** Whether more groups wait for the first tree than is worth keeping. */
   get isOverdue(): boolean {
     return size(this.#queue) > QUEUE_LEAVES;
   }

@@ -11,7 +11,7 @@ import type { StateCommitment } from '../../wire/state/report.ts';
 import { makeFirstTree } from './first-tree.ts';
 import { type ClaimedStep, FollowedTree } from './followed-tree.ts';
 
-/** After a group that changes more leaves, the tree is rebuilt on the pool. */
+/** Leaf changes of one group, beyond which the tree is rebuilt on the pool. */
 export const GROUP_LEAVES_MAX = 20_000;
 const PAUSES = { retryMs: 30_000, refusalMs: 600_000 };
 
@@ -25,7 +25,7 @@ export interface TrackerOptions {
   readonly computeTops: (batch: BucketBatch) => Promise<BucketBatch>;
   /** Called whenever something that is reported has changed. */
   readonly changed: () => void;
-  /** After a rollback into a group, the next group does not tell again what those blocks of it changed that stay. */
+  /** Whether, after a rollback into a group, the next group leaves out the changes of those of its blocks that stay. */
   readonly isCutGroupLost?: boolean;
 }
 
@@ -75,7 +75,7 @@ export class StateTracker {
     return this.#build?.followed.root ?? null;
   }
 
-  /** It is time to begin a first tree. */
+  /** Whether it is time to begin a first tree. */
   get isWanted(): boolean {
     return this.#machine.getSnapshot().hasTag('due');
   }

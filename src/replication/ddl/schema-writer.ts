@@ -14,7 +14,7 @@ export interface SchemaPlan {
   readonly tables: readonly { readonly table: TypedTable; readonly ddl: TableDdl }[];
   /** Null: the source gives definitions only. They name a table's columns, and do not say which columns are gone. */
   readonly fingerprint: string | null;
-  /** True for tables of this replica that its source has no more. */
+  /** Returns whether a table of this replica is one that its source has no more. */
   readonly isGone: (name: string) => boolean;
   /** Tables of the source that are left out, with the reason: they cannot be made here, or the source does not send them. */
   readonly notReplicated: ReadonlyMap<string, string>;

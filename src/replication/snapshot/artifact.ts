@@ -77,7 +77,7 @@ export class Artifact {
   get error(): PlatformError | undefined {
     return this.#error;
   }
-  /** True while it is being built or read: such an artifact stays. */
+  /** Whether it is being built or read: such an artifact stays. */
   get inUse(): boolean {
     return this.#readers.size > 0 || this.#readings > 0 || (!this.complete && this.#error === undefined);
   }

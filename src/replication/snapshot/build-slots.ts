@@ -9,7 +9,7 @@ export interface SlotWish {
   readonly reader: Reader;
   /** A short build has a place of its own besides the long ones. */
   readonly isShort: boolean;
-  /** True when somebody else has begun the same build meanwhile. */
+  /** Returns whether somebody else has begun the same build meanwhile. */
   readonly isBegun: () => boolean;
 }
 
@@ -42,7 +42,7 @@ const PATIENCE_MS = 3_000;
 const MAX_WAITING = 64;
 /** Milliseconds for which an address counts as one that abandons its builds. */
 const LEFT_MS = 30_000;
-/** It does when its callers left at once so often, or when a build gave way because nobody read it. Clients open some only for their heads. */
+/** Builds left at once, from which on an address counts as one that abandons its builds. Clients open some only for their heads. */
 const LEAVES_OFTEN = 3;
 const MAX_WAITING_PER_ADDRESS = 4;
 /** Most addresses that are remembered. */

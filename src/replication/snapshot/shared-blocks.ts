@@ -4,7 +4,7 @@ import { PlatformError } from '../../errors.ts';
 /** Consecutive bytes of a file, for as long as somebody holds them. */
 export interface Block {
   readonly bytes: Buffer;
-  /** They are not read by the holder any more. */
+  /** Lets go of the blocks: the holder reads them no more. */
   release(): void;
 }
 

@@ -9,7 +9,7 @@ import { scopeSql } from './scope-sql.ts';
 
 const PAIRS_AT_ONCE = 500;
 const PAGE_ROWS = 2_000;
-/** Their rows have no form in a block root yet: a block that has some has no root. */
+/** Tables of contracts, whose rows have no form in a block root yet: a block that has some has no root. */
 const CONTRACT_TABLES = /^(contracts|contract_.*|deposits|withdrawals)$/;
 
 /** Ids of an address and a tick, as decimal text: what names a row of `balances`. */

@@ -24,7 +24,7 @@ export interface Authenticator {
 export interface AcceptedTokens {
   /** Keys that may read what is not open; without any, everything is open but an operator's actions. */
   readonly readers?: readonly string[] | undefined;
-  /** They may also change what the service does; without them the readers may. */
+  /** Keys whose callers may also change what the service does; without any, the readers may. */
   readonly operators?: readonly string[] | undefined;
 }
 

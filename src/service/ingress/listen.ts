@@ -16,7 +16,7 @@ export interface ListenPlace {
   readonly hasKey: boolean;
   /** Rights of any caller while no key is set; undefined if that is harmless. */
   readonly exposure?: string;
-  /** It listens on its own machine only, because neither an address nor a key is set. */
+  /** Whether it listens on its own machine only, because neither an address nor a key is set. */
   readonly isHidden?: boolean;
   /** As the log names it, like `sync server`. */
   readonly service: string;

@@ -9,7 +9,7 @@ export interface ProbedActor {
   readonly state: string;
   /** Its phase, or what it does while its thread is down. */
   readonly doing: string;
-  /** Why it is not well, with the remedy; null while it is. */
+  /** Reason why it is not well, with the remedy; null while it is. */
   readonly reason: string | null;
   readonly restarts: number | null;
 }

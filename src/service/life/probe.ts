@@ -29,7 +29,7 @@ interface ProbedPart {
   readonly state: string;
   readonly doing: string;
   readonly height: number | null;
-  /** Why it is not well. */
+  /** Reason why it is not well. */
   readonly reason: string | null;
 }
 

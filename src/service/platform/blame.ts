@@ -16,7 +16,7 @@ export interface PlatformRow {
   readonly doing: string;
   readonly height: number | null;
   readonly lag: number | null;
-  /** Why it is not well. */
+  /** Reason why it is not well. */
   readonly reason: string | null;
   /** Its subscribers; null where it serves none. */
   readonly subscribers: number | null;

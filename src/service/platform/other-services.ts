@@ -10,7 +10,7 @@ export interface ToldService {
   readonly url: string;
   /** Null before its first answer. */
   readonly look: ServiceLook | null;
-  /** Why its last answer was none; null when it answered, and before it was asked. */
+  /** Reason why its last answer was none; null when it answered, and before it was asked. */
   readonly fault: string | null;
 }
 

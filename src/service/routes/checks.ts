@@ -11,9 +11,9 @@ declare module 'fastify' {
     readonly operator?: boolean;
     /** Open without a key, whatever is configured. */
     readonly open?: boolean;
-    /** It asks for a key of its own, and costs its callers nothing. */
+    /** Whether the route asks for a key of its own, and costs its callers nothing. */
     readonly isFree?: boolean;
-    /** It tells of the inside: without a configured key, only to callers of this machine or of its own networks. */
+    /** Whether the route shows the inside: without a configured key, only callers of this machine or of its own networks may ask. */
     readonly isDiagnostic?: boolean;
     readonly doc?: RouteDoc;
   }

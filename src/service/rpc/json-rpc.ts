@@ -58,7 +58,7 @@ const BATCH_LIMIT = 50;
 /** JSON's own types alone: a browser can send any other one across origins without asking. */
 const MEDIA_TYPES = ['application/json', 'application/json-rpc', 'application/jsonrequest'];
 
-/** They may wait for each other, and take no reader's turn meanwhile. */
+/** Writes of a batch at once: they may wait for each other, and take no reader's turn meanwhile. */
 const WRITES_AT_ONCE = 4;
 
 const CallsSchema = Type.Unsafe<unknown>({

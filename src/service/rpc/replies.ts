@@ -9,7 +9,7 @@ export type Id = string | number | object | null;
 /** Machine-readable part of a failure; `code` is from the table of errors. */
 interface FailureData {
   readonly code: string;
-  /** Why, for people; absent where the message says all. */
+  /** Reason, for people; absent where the message says all. */
   readonly reason?: string;
   /** JSON pointer to the fault in `params`. */
   readonly at?: string;

@@ -16,7 +16,7 @@ export interface Held {
   readonly since: number;
   takenBytes: number;
   takenAt: number;
-  /** It is at its end, and is never late from then on. */
+  /** Whether it is at its end: it is never late from then on. */
   isWhole: boolean;
 }
 

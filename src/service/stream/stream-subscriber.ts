@@ -1,7 +1,7 @@
 import type { WebSocket } from 'ws';
 import type { SendBuffer } from './send-buffer.ts';
 
-/** When a subscriber that does not read is cut. */
+/** Limits at which a subscriber that does not read is cut off. */
 export interface StreamLimits {
   /** Sends in a row that may find its send buffer not empty. */
   readonly sends: number;

@@ -1,6 +1,6 @@
 /** A longer answer takes milliseconds to write. */
 const LONG_BYTES = 64 * 1024;
-/** It is kept for so many times as long as it took: looks take a twentieth of a core at most. */
+/** A look is kept for so many times as long as it took: looks take a twentieth of a core at most. */
 const KEEP_TIMES = 20;
 
 interface Kept {

@@ -19,7 +19,7 @@ export interface Asker {
   readonly address: string;
   /** Whether it has left: then nothing is done for it. */
   readonly isGone?: () => boolean;
-  /** Its work is done all the same, when nobody who is there waits: it asked for something to be written. */
+  /** Whether its work is done even when its caller has left: it asked for something to be written. */
   readonly isLasting?: boolean;
 }
 

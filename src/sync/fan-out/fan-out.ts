@@ -37,7 +37,7 @@ export interface FanOutOptions {
   readonly lastReport: (
     id: DatabaseId
   ) => Pick<DatabaseReport, 'height' | 'blockTime' | 'hashes' | 'databaseSilentS'> | undefined;
-  /** There are subscribers that are not known here, and that take no amendments. Default false. */
+  /** Whether there may be subscribers that are not known here and take no amendments. Default false. */
   readonly hasOthers?: boolean;
   /** Messages that are kept for subscribers that come back, of each database. */
   readonly window?: WindowLimits;
@@ -45,7 +45,7 @@ export interface FanOutOptions {
 
 export interface Subscription {
   readonly infraOnly: boolean;
-  /** It takes amendments, and what tells of them. Default false. */
+  /** Whether the subscriber takes amendments, and messages about them. Default false. */
   readonly amends?: boolean;
   /** `<height>:<hash>` of the block that it stands at: it gets what followed, or is closed when that is not here. */
   readonly after?: string | undefined;

@@ -27,7 +27,7 @@ export interface SubscriberView {
 
 export interface SubscriberOptions {
   readonly infraOnly: boolean;
-  /** It takes amendments. Default false. */
+  /** Whether it takes amendments. Default false. */
   readonly amends?: boolean;
   /** The last block broadcast when it came. */
   readonly height: number | null;

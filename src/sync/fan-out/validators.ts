@@ -13,7 +13,7 @@ interface Entry {
 export interface Sender {
   /** As its requests are counted. */
   readonly address?: string;
-  /** It has signed that it has the key that it is named by. */
+  /** Whether it has proven, by a signature, that it has the key that it is named by. */
   readonly isProven?: boolean;
 }
 

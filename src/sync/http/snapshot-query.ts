@@ -5,7 +5,7 @@ import { databaseOf, oneOf, SYNC_MODE_NOTE, SYNC_MODES, wholeNumber } from '../.
 import { IDENTIFIER_PATTERN } from '../../wire/data/schema.ts';
 import type { SnapshotQuery } from '../../wire/data/snapshot.ts';
 
-/** As many as sources remember. */
+/** Blocks that sources remember. */
 const OLDER_BLOCKS = 1_000;
 const HEIGHT_PATTERN = '^\\d{1,16}$';
 

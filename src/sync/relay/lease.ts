@@ -49,7 +49,7 @@ export class Lease {
     this.#running = this.#run();
   }
 
-  /** True while this process may write. */
+  /** Whether this process may write. */
   get isHeld(): boolean {
     return performance.now() < this.#until;
   }

@@ -55,7 +55,7 @@ export class NatsLink {
     return this.#current;
   }
 
-  /** Why there is no connection; null while there is one. */
+  /** Reason why there is no connection; null while there is one. */
   get reason(): string | null {
     return this.#reason;
   }

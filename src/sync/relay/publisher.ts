@@ -84,7 +84,7 @@ export class DatabasePublisher {
   #reason: string | null = 'nothing was published yet';
   /** `performance.now()` when its source was last seen to run. */
   #fedAt = 0;
-  /** Why what was broadcast last is not in the spool; null: it is. */
+  /** Reason why what was broadcast last is not in the spool; null: it is. */
   #fault: string | null = null;
 
   constructor(options: PublisherOptions) {

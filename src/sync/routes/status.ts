@@ -32,7 +32,7 @@ const Query = Type.Object({
 /** `GET /status`, all databases nested chain, network, dbType, and `GET /status/:dbType/:chain/:network`. */
 export const statusRoutes: FastifyPluginAsyncTypebox<StatusDeps> = async (app, deps) => {
   const indexMaps = new IndexMaps(deps.directory);
-  /** There may be ten thousand subscribers, and everybody may ask. */
+  /** Kept looks: there may be ten thousand subscribers, and everybody may ask. */
   const looks = new KeptLooks();
 
   const treeOfAll = () => {

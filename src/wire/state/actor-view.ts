@@ -27,7 +27,7 @@ export interface Waiting {
  */
 export type ActorState = 'starting' | 'running' | 'backoff' | 'failed' | 'parked' | 'stopped' | 'paused';
 
-/** Why an actor died, and which of its starts that was. */
+/** Reason why an actor died, and which of its starts that was. */
 export interface Death {
   readonly at: number;
   readonly generation: number;

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { PlatformError } from '../../errors.ts';
 
-/** Why a loop does not go on, while it tries. It ends with its cause. */
+/** Reason why a loop does not go on, while it tries. It ends with its cause. */
 export interface Alarm {
   /** Code in the table ERRORS. */
   readonly code: string;

@@ -22,7 +22,7 @@ export interface PipelineNode {
   readonly height: number | null;
   /** Progress of a long piece of work, 0 to 100. */
   readonly percent: number | null;
-  /** Why it is not well. */
+  /** Reason why it is not well. */
   readonly reason: string | null;
   /** Number of those that the box stands for; absent: it is one. */
   readonly count?: number | undefined;

@@ -3,7 +3,7 @@ import type { BlockHashes, DatabaseId } from '../data/database.ts';
 /** State of a database's circuit breaker. */
 export type Circuit = 'closed' | 'open' | 'half-open';
 
-/** Why a replica is halted, as recorded in `sync_halt`. */
+/** Reason why a replica is halted, as recorded in `sync_halt`. */
 export interface Halt {
   readonly block_index: number | null;
   readonly reason: string;
@@ -25,7 +25,7 @@ export interface StateCommitment {
   readonly height: number | null;
   /** Balances above zero. */
   readonly balances: number | null;
-  /** Why there is no tree. */
+  /** Reason why there is no tree. */
   readonly reason: string | null;
 }
 
@@ -67,7 +67,7 @@ export type BinlogMode = 'auto' | 'required' | 'off';
 export interface BinlogReport {
   /** Groups are made of the binary log. */
   readonly used: boolean;
-  /** Why not, with the remedy; null while they are. */
+  /** Reason why they are not, with the remedy; null while they are. */
   readonly reason: string | null;
   /** Changed parts of tables that the sweep found and the log had not named; 0 is right. */
   readonly missed: number;
@@ -80,7 +80,7 @@ export interface ReplicaReport {
   readonly height: number | null;
   /** Blocks that it is behind the newest that is served; null while it does not answer. */
   readonly lagBlocks: number | null;
-  /** Why it does not serve. Names its place in the settings. */
+  /** Reason why it does not serve. Names its place in the settings. */
   readonly error: string | null;
 }
 
@@ -139,7 +139,7 @@ export interface DatabaseReport extends ActorReport {
   /** Client only. */
   readonly replica?: {
     readonly complete: boolean;
-    /** It is live, and amendments of its last block may follow: it is complete when the source says that it sent everything. */
+    /** Whether the replica is live, and amendments of its last block may follow: it is complete when the source says that it sent everything. */
     readonly settling?: boolean;
     /** Progress of the bootstrap or catch-up, 0 to 100. */
     readonly percent: number | null;
@@ -149,7 +149,7 @@ export interface DatabaseReport extends ActorReport {
     readonly halt: Halt | null;
     /** Result of the last comparison with the source. */
     readonly verification: Verification;
-    /** Why it is not verified, and when it is compared next; null while it is. */
+    /** Reason why it is not verified, and when it is compared next; null while it is. */
     readonly verificationReason?: string | null;
     readonly comparing?: ComparingReport | null;
     /** Tables that no majority of the sources was found to have as the replica has them. */
@@ -157,7 +157,7 @@ export interface DatabaseReport extends ActorReport {
     /** The last height at which all tables were found equal to the source's, and when that was. */
     readonly verifiedHeight: number | null;
     readonly verifiedAt: string | null;
-    /** As of when a decoder's dispensers are the source's; null: not known. */
+    /** Block and time at which a decoder's dispensers were the source's; null: not known. */
     readonly dispensers: { readonly height: number | null; readonly at: string } | null;
     /** Number of times that rows which differed from the source's were replaced. */
     readonly repairs: number;

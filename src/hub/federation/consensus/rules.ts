@@ -33,7 +33,7 @@ export const ROUND_TIMEOUT_MS = 2_000;
 export const LONGEST_TIMEOUT_MS = 60_000;
 /** Batches of one view after which the time-out is the shortest again. */
 export const CALM_BATCHES = 10;
-/** After so long without progress a hub sends its last messages once more. */
+/** Milliseconds without progress after which a hub sends its last messages once more. */
 export const RESEND_MS = 500;
 
 /** Returns the key of the hub that leads a view. */

@@ -22,7 +22,7 @@ export interface Slot {
   readonly proposal: Signed<PrePrepare> | null;
   /** Digest that this hub prepares or proposes; null before. */
   readonly accepted: string | null;
-  /** When it did, epoch milliseconds. */
+  /** Time at which it did, epoch milliseconds. */
   readonly since: number;
   /** Digest that this hub commits; null before. */
   readonly committing: string | null;
@@ -56,10 +56,10 @@ export interface ConsensusState {
   readonly view: number;
   /** Whether it asks for `view`, which has not begun. */
   readonly isChanging: boolean;
-  /** When the view began or was asked for. */
+  /** Time at which the view began or was asked for. */
   readonly viewSince: number;
   readonly timeoutMs: number;
-  /** When a batch was applied last. */
+  /** Time at which a batch was applied last. */
   readonly appliedAt: number;
   /** Batches applied since the view began. */
   readonly calmBatches: number;
@@ -88,7 +88,7 @@ export interface ConsensusState {
   readonly bound: ReadonlyMap<string, string>;
   /** Own messages that are signed and stored, by kind and place: they are sent again where nothing moves. */
   readonly own: ReadonlyMap<string, Signed<Message>>;
-  /** When they were last sent again. */
+  /** Time at which they were last sent again. */
   readonly resentAt: number;
   /** Digest of the tables at the last checkpoint that this hub made. */
   readonly checkpointState: { readonly seq: number; readonly state: string } | null;

@@ -22,7 +22,7 @@ export interface Envelope {
   readonly sig: string;
 }
 
-/** Why a text is no envelope. */
+/** Reason why a text is no envelope. */
 export type EnvelopeFault = 'too long' | 'no JSON' | 'too deep' | 'wrong shape';
 
 export const MOST_ENVELOPE_BYTES = 1_048_576;

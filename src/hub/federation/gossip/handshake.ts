@@ -34,7 +34,7 @@ interface Taken {
   readonly addr: string;
 }
 
-/** Why a socket is no peer's. */
+/** Reason why a socket is no peer's. */
 export type HandshakeFault = 'no heartbeat' | 'another set' | 'another key' | 'wrong answer';
 
 /** Address of a hub, as others dial it. */

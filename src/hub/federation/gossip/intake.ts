@@ -1,6 +1,6 @@
 import { type Envelope, type EnvelopeFault, readEnvelope } from './envelope.ts';
 
-/** Why a message goes no further. */
+/** Reason why a message goes no further. */
 export type GossipFault =
   | EnvelopeFault
   | 'another time'

@@ -57,7 +57,7 @@ export class PeerSocket implements Link {
     return this.#peer;
   }
 
-  /** When its HEARTBEAT came last, epoch milliseconds. */
+  /** Time of its last HEARTBEAT, epoch milliseconds. */
   get heardAt(): number {
     return this.#heardAt;
   }

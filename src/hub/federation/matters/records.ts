@@ -10,7 +10,7 @@ interface Begun {
   readonly submitter: string;
   /** Clock of the log, epoch milliseconds, as all times of matters. */
   readonly begunAt: number;
-  /** When it is over whatever hubs say; null: it is decided, or has no end. */
+  /** Time at which it is over, whatever hubs say; null: it is decided, or has no end. */
   readonly endsAt: number | null;
   readonly decidedAt: number | null;
 }
@@ -102,7 +102,7 @@ export interface Proposal extends Begun {
   readonly proposedValue: string;
   readonly rationale: string | null;
   readonly status: 'voting' | 'passed' | 'failed' | 'expired';
-  /** When voting ends, whether or not it is decided. */
+  /** End of the voting, whether or not it is decided. */
   readonly votingEnd: number;
   /** Hubs that may vote. */
   readonly electorate: readonly string[];

@@ -10,7 +10,7 @@ export interface CapabilityCheck {
   /** Whether its stake is enough; null: nobody could say. */
   readonly hasStake: boolean | null;
   readonly passes: boolean;
-  /** Why the self-test failed; null where it passed. */
+  /** Reason why the self-test failed; null where it passed. */
   readonly reason: string | null;
 }
 

@@ -61,7 +61,7 @@ const TICK_MS = 50;
 const MOST_ENTRIES = 100;
 /** Batches that are fetched one by one; who is further behind is offered the state of a checkpoint. */
 const MOST_BEHIND = 1_000;
-/** After so long with fewer peers than a quorum needs, writes are refused at once. */
+/** Milliseconds with fewer peers than a quorum needs, after which writes are refused at once. */
 const LONELY_MS = 10_000;
 /** Connections of a hub of a large set: the others are reached by relay. */
 const MOST_NEEDED = 16;

@@ -28,7 +28,7 @@ interface Gathering {
   /** Whether this hub has had its own submission signed; the same of its list. */
   readonly hasSubmitted: boolean;
   readonly hasListed: boolean;
-  /** When it told all of this again, and when it proposed the round: epoch milliseconds; 0 for not yet. */
+  /** Times at which it told all of this again, and proposed the round: epoch milliseconds; 0 for not yet. */
   readonly toldAt: number;
   readonly proposedAt: number;
 }

@@ -15,7 +15,7 @@ export interface CapabilityClaim {
   readonly phase: CapabilityPhase;
   /** Block of Bitcoin at which its stake was counted; null where that was not done. */
   readonly height: number | null;
-  /** Why its self-test failed; null where it passed. */
+  /** Reason why its self-test failed; null where it passed. */
   readonly reason: string | null;
 }
 

@@ -16,7 +16,7 @@ export interface Transfer {
   readonly missing: readonly string[];
   /** Hub that was asked for the first of these. */
   readonly from: string;
-  /** When it was, epoch milliseconds. */
+  /** Time of it, epoch milliseconds. */
   readonly since: number;
   /** Hubs that did not give it. */
   readonly failed: ReadonlySet<string>;

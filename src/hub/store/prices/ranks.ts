@@ -2,7 +2,7 @@ import type { Connection, SqlRow } from '../../../db/connection.ts';
 import { insertRemoval } from './price-removals.ts';
 import type { StreamedTable } from './streamed-tables.ts';
 
-/** Why a push changed nothing; null when it did. */
+/** Reason why a push changed nothing; null when it did. */
 export type Refusal = string | null;
 
 /** Result of a push; `generation` is that of the row which the hub has already. */

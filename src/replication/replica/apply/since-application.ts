@@ -22,7 +22,7 @@ export interface SinceContent {
   readonly whole: ReadonlySet<string>;
   /** Its lowest block with rows; its blocks below the group replace the replica's rows of these blocks. */
   readonly from: number;
-  /** It has no derived rows, or not all: they are what credits and debits of the touched keys add up to. */
+  /** Whether derived rows are computed, from the credits and debits of the touched keys: the snapshot has none, or not all. */
   readonly derives?: boolean;
   /** Tables without blocks may come in parts. */
   readonly inParts?: boolean;

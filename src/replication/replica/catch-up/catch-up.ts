@@ -35,7 +35,7 @@ export interface CatchUpParts {
 
 /** The beginning of one catch-up. */
 interface Start {
-  /** After a rollback: not over until a since-snapshot with whole tables is applied, or the chain is known to be shorter. */
+  /** Whether it follows a rollback: it is not over until a since-snapshot with whole tables is applied, or the chain is known to be shorter. */
   readonly reconcile: boolean;
   /** The tip that the last rollback left. */
   readonly leftHeight: number;
@@ -56,7 +56,7 @@ export class CatchUp {
   #told: number | null = null;
   /** The replica's tip stands on the source's chain, as far as that can be said. */
   #isExamined = false;
-  /** It stands if a majority names the block where the catch-up ends. */
+  /** Whether the tip stands only if a majority names the block where the catch-up ends. */
   #isUnnamed = false;
   #isAskedAgain = false;
   /** Snapshots after which the source was ahead again. */
@@ -243,7 +243,7 @@ export class CatchUp {
     this.#state = await store.reloadState();
   }
 
-  /** Its source offers digests, as far as is known. */
+  /** Whether its source offers digests, as far as is known. */
   get #isCompared(): boolean {
     const { store, sources } = this.#parts.replica;
     return store.state.schemaFingerprint !== null && sources.followed.offersDigests;

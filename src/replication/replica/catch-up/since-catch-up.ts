@@ -31,7 +31,7 @@ const CAUGHT_UP = /No data available after block/;
 
 /** Reason for which a since-snapshot is applied. */
 interface SinceKind {
-  /** After a rollback or an adoption: with whole tables. */
+  /** Whether it takes whole tables, as after a rollback or an adoption. */
   readonly isWhole: boolean;
   /** The tip that a rollback left, else -1: while the chain ends below it, no group has sent again what the orphaned ones had sent. */
   readonly leftHeight: number;

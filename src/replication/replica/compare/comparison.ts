@@ -29,7 +29,7 @@ export interface TableDifference {
 
 /** Result of comparing a replica with its source. */
 export type Comparison =
-  /** They stand at different blocks or schemas, or the source is on its way to the next: nothing can be said. */
+  /** Source and replica stand at different blocks or schemas, or the source is on its way to the next: nothing can be said. */
   | {
       readonly kind: 'elsewhere';
       readonly height: number;

@@ -39,7 +39,7 @@ export interface ReplicaSchema {
   readonly tables: readonly ReplicaTable[];
   readonly byName: ReadonlyMap<string, ReplicaTable>;
   readonly typed: ReadonlyMap<string, TypedTable>;
-  /** True for names of tables that never travel, or that this replica does not keep, whether they are here or not. */
+  /** Returns whether a table never travels, or this replica does not keep it, whether it is here or not. */
   readonly isLocal: (name: string) => boolean;
   /** Layout of the hashes in the replica's own `blocks` table; null before there is one. */
   readonly heads: HeadLayout | null;

@@ -60,7 +60,7 @@ export interface ReplicaState {
   readonly compared: ComparedTables | null;
   /** A truncated replica holds no blocks below this one; null: it has its source's whole history. */
   readonly floor: number | null;
-  /** It holds the ten tables of an infra-only subscription and no others. */
+  /** Whether it has only the ten tables of an infra-only subscription. */
   readonly infraOnly: boolean;
   /** A decoder's dispensers have a time of their own; null: not known. */
   readonly dispensers: AsOf | null;

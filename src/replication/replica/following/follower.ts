@@ -30,7 +30,7 @@ const ASK_LIMIT_MS = 5_000;
 const GROUP_PATIENCE = 15;
 /** Bytes of amendments that are applied together. */
 const AMENDED_BYTES = 4 * 2 ** 20;
-/** After so long without an end of the source's look, the replica is compared all the same. */
+/** Milliseconds without an end of the source's look, after which the replica is compared all the same. */
 const SETTLE_PATIENCE_MS = 60_000;
 
 const isSame = (a: BlockHashes | null, b: BlockHashes): boolean => a === null || sameBlock(a, b);

@@ -8,7 +8,7 @@ import type { Halt } from '../../../wire/state/report.ts';
 import { clearHalt, readHalt, writeHalt, writeReplicaState } from '../database/state.ts';
 import { readHaltFile, removeHaltFile, writeHaltFile } from './halt-file.ts';
 
-/** Its operator has confirmed the reorg by clearing it: no undo reaches that far. */
+/** Reason of a halt whose operator, by clearing it, confirms the reorg: no undo reaches that far. */
 const TOO_DEEP: HaltReason = 'max-rollback-depth-exceeded';
 const RETRY_MS = 1_000;
 const DEADLINE_MS = 30_000;
@@ -25,13 +25,13 @@ interface ReplicaHaltOptions {
   readonly writer: () => Connection;
   /** The followed source. */
   readonly source: () => string;
-  /** Called first: nothing more is to come in. */
+  /** Called first, to stop whatever brings blocks. */
   readonly onRaised: () => void;
   /** Called whenever something that is reported has changed. */
   readonly changed: () => void;
 }
 
-/** The halt of one replica: in force at once, durable when `raise` returns, gone only by an operator's word. */
+/** The halt of one replica: in force at once, durable when `raise` returns, cleared only by an operator. */
 export class ReplicaHalt {
   readonly #options: ReplicaHaltOptions;
   #actor: HaltActor | undefined;
@@ -40,7 +40,7 @@ export class ReplicaHalt {
     this.#options = options;
   }
 
-  /** The one in force; null when there is none. */
+  /** The halt in force; null when there is none. */
   get current(): Halt | null {
     return this.#actor?.getSnapshot().context.halt ?? null;
   }

@@ -8,7 +8,7 @@ import type { ReplicaActorData } from '../../protocol.ts';
 import type { SourceSet } from './source-set.ts';
 import type { ReplicaStore } from './store.ts';
 
-/** A source that does not even answer a ping for so long is told. */
+/** Milliseconds without an answer, not even to a ping, after which a source is reported. */
 const SILENT_MS = 6_000;
 
 interface LiveStreamOptions {
@@ -16,11 +16,11 @@ interface LiveStreamOptions {
   readonly log: Logger;
   readonly sources: SourceSet;
   readonly store: ReplicaStore;
-  /** Something came. */
+  /** Called when a message has come. */
   readonly changed: () => void;
 }
 
-/** The live stream of the source that is followed, by which it also hears how far the replica is. */
+/** The live stream of the followed source, which also carries the replica's heartbeats to it. */
 export class LiveStream {
   readonly #options: LiveStreamOptions;
   readonly #heartbeats: Heartbeats | null;
@@ -65,12 +65,12 @@ export class LiveStream {
     return true;
   }
 
-  /** The source that is followed is asked for what followed the replica's block when the stream is opened. */
+  /** Whether the followed source, when the stream is opened, is asked for what followed the replica's block. */
   get mayResume(): boolean {
     return this.#liveWith === this.#options.sources.client.url && this.canResume;
   }
 
-  /** Only messages that followed the replica's block can be missing in it. */
+  /** Whether only messages that followed the replica's block can be missing in it. */
   get canResume(): boolean {
     return this.#resumeBlock !== undefined;
   }

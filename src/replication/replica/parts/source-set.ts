@@ -27,7 +27,7 @@ export interface SourceRecord {
   /** Sources that share one are the same; null: it was not asked yet. */
   marks: readonly string[] | null;
   identifiedAt: number;
-  /** It asked to be left alone until then, by a clock that nobody sets. */
+  /** Time until which the source asked to be left alone, by a clock that nobody sets. */
   restUntil: number;
 }
 

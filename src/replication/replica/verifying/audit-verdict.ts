@@ -25,7 +25,7 @@ export class AuditVerdict {
     return this.#isOld ? 'unverified' : this.#state;
   }
 
-  /** Why the replica is not verified. */
+  /** Reason why the replica is not verified. */
   get why(): string {
     return this.#isOld ? 'the last comparison is older than VERIFY_MAX_AGE' : this.#why;
   }

@@ -73,7 +73,7 @@ export class ReplicaAudit {
     return this.#verdict.state;
   }
 
-  /** Why it is not verified, and what is done about that; null while it is. */
+  /** Reason why it is not verified, and what is done about that; null while it is. */
   get reason(): string | null {
     if (this.state === 'verified') return null;
     const { why } = this.#verdict;

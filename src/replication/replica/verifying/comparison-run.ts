@@ -82,7 +82,7 @@ export class ComparisonRun {
     return this.#stop.signal.aborted;
   }
 
-  /** It goes on while blocks are applied. */
+  /** Whether it goes on while blocks are applied. */
   get isBeside(): boolean {
     return this.#isBeside;
   }

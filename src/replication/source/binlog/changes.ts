@@ -64,7 +64,7 @@ export class BinlogChanges {
     return { used: this.#reason === null, reason: this.#reason, missed: this.#missed };
   }
 
-  /** Why no group is read although blocks are there; null when groups are read. */
+  /** Reason why no group is read although blocks are there; null when groups are read. */
   get obstacle(): string | null {
     return this.#options.mode === 'required' && this.#reason !== null ? `binary log: ${this.#reason}` : null;
   }

@@ -53,9 +53,9 @@ function numbered(file: string): { readonly base: string; readonly number: numbe
 
 /** A server's statements about its log, beside a snapshot. */
 interface LogState {
-  /** It holds every transaction before the position and none after it. Null: the server writes no log, or is no MariaDB. */
+  /** Position before which the snapshot has every transaction, and after which none. Null: the server writes no log, or is no MariaDB. */
   readonly at: ServerPosition | null;
-  /** Why the log does not name every row that changes, with the remedy; null when it does. */
+  /** Reason why the log does not name every row that changes, with the remedy; null when it does. */
   readonly obstacle: string | null;
 }
 

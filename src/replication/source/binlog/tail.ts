@@ -73,7 +73,7 @@ export class BinlogTail {
   #lateBytes: number | null = null;
   /** Number of times that the server has begun to send its log. */
   connections = 0;
-  /** Why it does not follow at the moment; null while it does. */
+  /** Reason why it does not follow at the moment; null while it does. */
   fault: string | null = null;
   /** The position cannot be read any more: what happened since is unknown. */
   isLost = false;

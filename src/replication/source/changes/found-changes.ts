@@ -24,7 +24,7 @@ export interface LookNotes {
 
 /** The rows that changed since the last broadcast, as a log of them says. */
 export interface LoggedChanges {
-  /** Nothing is known of any table. */
+  /** Whether nothing is known of any table. */
   readonly isAll: boolean;
   /** Whether any row of a table may have changed. */
   has(table: string): boolean;

@@ -59,7 +59,7 @@ export class TableWatch {
   learned: Span[] = [];
   /** All its rows were compared with the broadcast ones in the snapshot of the last block, or did not change since they were. */
   isLooked = true;
-  /** It is not looked at only because a reorg came: a binary log names what that changed. */
+  /** Whether only a reorg makes a look necessary: a binary log names what that changed. */
   isTakenBack = false;
   /** Some of the pending values changed up to the last block: an amendment brings them. */
   isOwing = false;

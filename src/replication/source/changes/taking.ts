@@ -73,7 +73,7 @@ export class ChangeTaker {
     this.#room = { ...room };
   }
 
-  /** Nothing more can be read. */
+  /** Whether nothing more can be read. */
   get isFull(): boolean {
     return this.#room.rows <= 0 || this.#room.bytes <= 0;
   }

@@ -4,7 +4,7 @@ const LEAST_SHARE = 1 / 10;
 const CHEAP_SHARE = 1 / 50;
 
 /**
- * When a source looks for new blocks: once per interval, counted from the beginning of a poll, and once more right after each group;
+ * Decides when a source looks for new blocks: once per interval, counted from the beginning of a poll, and once more right after each group;
  * twice per interval while polls are cheap.
  *
  * What a poll or a group takes must not add to how long a block waits: one that was committed while a group was read and sent is found

@@ -40,7 +40,7 @@ export class SnapshotReaders {
     this.#options = { patienceMs: 10_000, ...options };
   }
 
-  /** True while readers continue from a state that is not known yet. */
+  /** Whether readers continue from a state that is not known yet. */
   get isUncertain(): boolean {
     return this.#held.size > 0;
   }

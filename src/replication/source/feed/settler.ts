@@ -28,7 +28,7 @@ interface SettlerOptions {
   readonly log: Logger;
   /** Reads on the connection by which groups are read. */
   readonly read: <T>(work: (connection: Connection) => Promise<T>) => Promise<T>;
-  /** For so long after a block the look is as fast as it can be; in milliseconds. */
+  /** Milliseconds after a block for which the look is as fast as it can be. */
   readonly budgetMs: number;
   /** Sends rows that the last block's message did not bring. @returns the size of the message in bytes */
   readonly amend: (connection: Connection, layout: SourceLayout, tables: Amendment) => Promise<number>;
@@ -39,7 +39,7 @@ interface SettlerOptions {
 
 /** One look at all tables that a group did not look at whole. */
 interface Look {
-  /** When it ends, everything that changed up to this block was sent. */
+  /** Block up to which everything that changed was sent, once the look ends. */
   readonly height: number;
   readonly pass: TablePass;
   readonly tables: number;
@@ -60,7 +60,7 @@ export class Settler {
   #held: { readonly connection: Connection; readonly layout: SourceLayout } | null = null;
   #look: Look | null = null;
   #settledHeight: number | null = null;
-  /** True when rows were looked at whose broadcast state is not known, and no subscriber heard of it yet. */
+  /** Whether rows were looked at whose broadcast state is not known, and no subscriber has heard of it yet. */
   #isUnknown = false;
   #rows = FIRST_ROWS;
   #restUntil = 0;

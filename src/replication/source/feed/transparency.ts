@@ -83,7 +83,7 @@ export class SourceTransparency {
   #fault: { readonly error: unknown } | null = null;
   /** Blocks of an epoch, as the log has them; before the first epoch is whole, as MERKLE_EPOCH_SIZE says. */
   #epochSize: number;
-  /** Why the log cannot be read; null when it can. */
+  /** Reason why the log cannot be read; null when it can. */
   missing: string | null = null;
 
   constructor(options: TransparencyOptions) {

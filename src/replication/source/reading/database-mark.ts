@@ -22,7 +22,7 @@ export interface DatabaseMark {
   readonly place: string;
   /** `@@server_uid`; null where the server has none, as before MariaDB 10.6.16. */
   readonly server: string | null;
-  /** When its `blocks` was created: at every other database another time, and after a restored backup or a migration too. */
+  /** Time at which its `blocks` was created: another one at every other database, and after a restored backup or a migration too. */
   readonly created: string | null;
   readonly samples: readonly Sample[];
 }

@@ -17,7 +17,7 @@ const UNKNOWN_IDS = 2_000;
 const BEFORE_ALL = -(2n ** 63n) - 1n;
 /** Ids below those that are missing, so that a transaction may still commit them: as many are looked for with each group. */
 const MISSING_IDS = 10_000;
-/** As many of them are sent again where it is not known which were. */
+/** Ids that are sent again where it is not known which were sent. */
 const LATE_IDS = 200;
 /** Far below what `group_concat_max_len` of our connections allows. */
 const IDS_PER_TEXT = 10_000;
@@ -32,7 +32,7 @@ export interface LookupMemory {
   readonly toldId?: bigint;
   /** The ids that were sent, ascending, as far as they are looked at again; null: not known. */
   readonly recentIds: ReadonlySet<bigint> | null;
-  /** They are all of those above this one; absent: all there are. */
+  /** Id above which these are all that there are; absent: they are all of the table. */
   readonly recentFrom?: bigint;
   /** Ids below the watermark that were dealt since the start and had no row, the newest of them, ascending; absent: none. */
   readonly missingIds?: readonly bigint[];

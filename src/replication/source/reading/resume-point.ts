@@ -39,7 +39,7 @@ export interface OlderChanges {
 export interface Fork {
   readonly fork: number;
   readonly height: number;
-  /** It was not known which older rows the orphaned groups had sent: of large tables without blocks not all were sent again. */
+  /** Whether it was unknown which older rows the orphaned groups had sent: of large tables without blocks not all were sent again. */
   readonly isUnlisted?: boolean;
 }
 

@@ -28,7 +28,7 @@ export class ServedTables {
     this.#columns = columns;
   }
 
-  /** For a successor. */
+  /** The columns, for a successor. */
   get columns(): TableColumns {
     return this.#columns;
   }

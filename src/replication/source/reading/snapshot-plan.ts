@@ -15,7 +15,7 @@ import { type OlderPart, planOlderParts, planOtherPart } from './older-parts.ts'
 
 /** A derived table up to this size goes whole, and what changes later in others. */
 const WHOLE_ROWS = 20_000;
-/** As far back as a source looks for changes in older blocks. */
+/** Blocks back to which a source looks for changes. */
 const CHANGED_BLOCKS = 1_000;
 
 /** The content of one snapshot, decided inside its own read. */

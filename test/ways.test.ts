@@ -39,13 +39,13 @@ test('a function that is only called is not declared', () => {
 test('each file that docs/architecture.md names in brackets is a link to it', () => {
   const text = readFileSync('docs/architecture.md', 'utf8');
   const targets = new Map(
-    Array.from(text.matchAll(/^\[`([^`]+)`\]: \.\.\/(.+)$/gm), ([, name, target]) => [name, target])
+    Array.from(text.matchAll(/^\[`([^`]+)`\]: \.\.\/(.+)$/gm), ([, name = '', target = '']) => [name, target] as const)
   );
   const named = Array.from(text.matchAll(/\[`([^`]+)`\](?!:)/g), ([, name = '']) => name);
   assert.ok(named.length > 20, `${named.length} links`);
   for (const name of named) assert.ok(targets.get(name) === name && existsSync(name), name);
   assert.deepEqual(
-    Array.from(targets.keys()).filter((name) => !named.includes(name!)),
+    Array.from(targets.keys()).filter((name) => !named.includes(name)),
     []
   );
 });

@@ -103,7 +103,7 @@ export class ChainThread<T extends Tasks> {
       mempool.setSynced(isNearTip(report));
       const { code = '', reason, remedy } = report.alarm ?? {};
       if (code !== alarm && code !== '') this.log.warn({ code, hint: remedy }, `waiting: ${reason}`);
-      else if (code !== alarm) this.log.info({ code: alarm }, 'no longer waiting');
+      else if (code !== alarm) this.log.info({ code: alarm }, 'no longer waiting: the cause is gone');
       alarm = code;
       if (report.state !== state) host.waiting(WAITS[report.state] ?? null);
       state = report.state;

@@ -106,7 +106,7 @@ function tellSilence(): void {
   if ((silence !== null) === wasSilent) return;
   wasSilent = silence !== null;
   if (silence) log.error(silence.reason);
-  else log.info({ source: replica.sources.client.url }, 'the source is heard again');
+  else log.info({ source: replica.sources.client.url }, 'the source answers again');
   scheduleReport();
 }
 

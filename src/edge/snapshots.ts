@@ -129,7 +129,10 @@ export class EdgeSnapshots {
     const fetching = this.#download(nats, stored, artifact)
       .catch(async (caught) => {
         shelf.files.delete(stored.object); // who asks next begins anew
-        this.#options.log.warn({ err: caught, database: resource }, 'a snapshot could not be fetched from NATS');
+        this.#options.log.warn(
+          { err: caught, database: resource },
+          'a snapshot could not be fetched from NATS; the next request tries again'
+        );
         artifact.fail(PlatformError.from(caught, 'SNAPSHOT_FAILED'));
         await rm(path, { force: true });
         this.#cached.remove(artifact);

@@ -43,7 +43,7 @@ export function startEncoder(config: EncoderConfig, { service, log, local }: Sta
         onAlarm: (alarm) => {
           if (alarm)
             log.warn({ code: alarm.code, hint: alarm.remedy }, `the coin node cannot be used: ${alarm.reason}`);
-          else log.info('the coin node can be used');
+          else log.info('the coin node can be used again');
         }
       });
       const tracked =

@@ -33,7 +33,7 @@ export function keepPruned(app: FastifyInstance, database: HubDatabase, settings
         for (const work of works) while (await work());
       } catch (caught) {
         dueAt = performance.now() + RETRY_MS;
-        app.log.warn({ err: caught }, 'rows could not be deleted that go; it is tried again in a minute');
+        app.log.warn({ err: caught }, 'old rows could not be deleted; the next attempt is in a minute');
       }
     };
   };

@@ -140,7 +140,10 @@ export class Miner {
         if (!hasCode(caught, 'NODE_REFUSED')) this.#isVerified = false;
         const refusal = hasCode(caught, 'NODE_REFUSED') ? String(caught.detail['reason']) : null;
         this.#state = { ...this.#state, consecutiveErrors: this.#state.consecutiveErrors + 1, refusal };
-        this.#options.log.warn({ err: caught }, 'the coin node refused or did not answer');
+        this.#options.log.warn(
+          { err: caught },
+          'no block was mined: the coin node refused or did not answer; it is tried again'
+        );
       }
       await sleep(backoffOf(this.#state.consecutiveErrors), undefined, { signal }).catch(() => undefined);
     }

@@ -81,4 +81,4 @@ export function knownSum(table: string, value: unknown): bigint {
 }
 
 const unreadable = (found: string) =>
-  new PlatformError('LEDGER_INSANE', { reason: `the index has ${found}: no balance is told by it` });
+  new PlatformError('LEDGER_INSANE', { reason: `the index has ${found}, so no balance can be computed from it` });

@@ -94,7 +94,7 @@ export function startOracle({
         const timely = timelyPrices(answers, clock, changes);
         byPair = timely.byPair;
         const clockOffMs = answers.length > 0 ? timely.now - clock : outcome.clockOffMs;
-        for (const fault of timely.faults) log.warn(`${fault}, which say nothing of now`);
+        for (const fault of timely.faults) log.warn(`${fault}: they are left out of this round`);
         outcome = {
           ...outcome,
           answered: answers.length - timely.faults.length,
@@ -102,7 +102,7 @@ export function startOracle({
           clockOffMs,
           lastError: faultOf(names, answers, timely, clockOffMs)
         };
-        if (Math.abs(clockOffMs) > MOST_OFF_MS) log.warn(`${clockFault(clockOffMs)}: correct it`);
+        if (Math.abs(clockOffMs) > MOST_OFF_MS) log.warn(`${clockFault(clockOffMs)}: correct the clock`);
         return byPair.size > 0;
       }),
       record: fromPromise(async () => {

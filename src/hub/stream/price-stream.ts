@@ -272,7 +272,7 @@ export class PriceStream {
   }
 
   #warn(caught: unknown): void {
-    this.#log.warn({ err: caught }, 'rows of prices could not be read for subscribers');
+    this.#log.warn({ err: caught }, 'prices could not be read for subscribers; the next push tries again');
   }
 }
 

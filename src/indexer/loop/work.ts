@@ -253,7 +253,8 @@ export class IndexerWork {
   }
 
   #setPriceWait(reason: string | null): void {
-    if (reason !== null && this.#priceWait === null) this.#options.log.warn({ reason }, 'waiting for prices');
+    if (reason !== null && this.#priceWait === null)
+      this.#options.log.warn({ reason }, `waiting for prices: ${reason}`);
     if (reason === null && this.#priceWait !== null) this.#options.log.info('the prices have arrived');
     this.#priceWait = reason;
   }

@@ -252,7 +252,7 @@ export class ArtifactStore {
 
   async #remove({ path }: Artifact): Promise<void> {
     await rm(path, { force: true }).catch((caught) =>
-      this.#options.log.warn({ err: caught, path }, 'artifact could not be removed')
+      this.#options.log.warn({ err: caught, path }, 'the file of a snapshot could not be removed')
     );
   }
 }

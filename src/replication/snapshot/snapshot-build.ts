@@ -85,7 +85,7 @@ export async function buildSnapshot(
   } catch (caught) {
     const error = PlatformError.from(caught, 'SNAPSHOT_FAILED');
     if (hasCode(error, 'SNAPSHOT_BUSY')) log.info(`snapshot build cancelled: ${error.detail['reason']}`);
-    else log.error({ err: error }, 'snapshot build failed');
+    else log.error({ err: error }, 'a snapshot could not be built; the next request builds it anew');
     if (!ended) {
       await options.onFailed(error);
       artifact.fail(error);

@@ -81,7 +81,11 @@ export class Lease {
       } catch (caught) {
         if (signal.aborted) break;
         const said = caught instanceof Error ? caught.message : String(caught);
-        if (said !== fault) log.warn({ err: caught, lease: key }, 'the lease could not be renewed');
+        if (said !== fault)
+          log.warn(
+            { err: caught, lease: key },
+            'the lease to write the stream could not be renewed; it is tried again'
+          );
         fault = said;
       }
       if (!this.isHeld) this.#end();

@@ -151,7 +151,10 @@ export class DatabasePublisher {
     if (messages.length === 0 && spool.last?.mark === markOf(after)) return;
     const { records, bytes } = spool.waiting;
     if (records >= MAX_RECORDS || bytes >= maxBacklogBytes) {
-      this.#log.warn({ records, bytes }, 'too much waits for NATS: subscribers of the stream catch up');
+      this.#log.warn(
+        { records, bytes },
+        'too many messages wait for NATS: they are dropped, and subscribers of the stream catch up; check NATS'
+      );
       await this.#break(spool, after);
     } else await spool.append(recordsOf(id, messages, before, after));
   }

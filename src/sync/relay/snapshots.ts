@@ -96,7 +96,10 @@ export class RelaySnapshots {
         const work = this.#keep(link.current!, id, height, known)
           .catch((caught) => {
             known.notBefore = performance.now() + RETRY_MS;
-            log.warn({ err: caught, database: databaseKey(id) }, 'a snapshot could not be stored in NATS');
+            log.warn(
+              { err: caught, database: databaseKey(id) },
+              'a snapshot could not be stored in NATS; it is tried again'
+            );
           })
           .finally(() => {
             known.isBusy = false;

@@ -57,7 +57,11 @@ export class RelayValues {
         this.#fault = '';
       } catch (caught) {
         const fault = caught instanceof Error ? caught.message : String(caught);
-        if (fault !== this.#fault) this.#options.log.warn({ err: caught }, 'the values of NATS could not be written');
+        if (fault !== this.#fault)
+          this.#options.log.warn(
+            { err: caught },
+            'status and catalog could not be written to NATS: edges show old ones'
+          );
         this.#fault = fault;
       }
       await sleep(INTERVAL_MS, undefined, { signal, ref: false }).catch(() => undefined); // the loop ends by the signal

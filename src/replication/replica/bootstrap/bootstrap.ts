@@ -89,7 +89,8 @@ export class ReplicaBootstrap {
     const download = await Download.open(source, fileOf(this.#replica.data, 'snapshot'), {
       path,
       expectedBytes: size === null ? undefined : Math.ceil(size.bytes * COMPRESSED),
-      onWait: (waitMs, fault) => log.warn({ waitS: waitMs / 1000, err: fault }, 'the download is interrupted')
+      onWait: (waitMs, fault) =>
+        log.warn({ waitS: waitMs / 1000, err: fault }, `the download was interrupted; it goes on in ${waitMs / 1000} s`)
     });
     this.#download = download;
     const { etag, height, hashes, fingerprint } = download.head;

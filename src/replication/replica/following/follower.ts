@@ -226,7 +226,7 @@ export class ReplicaFollower {
       const { url } = this.#replica.sources.client;
       this.#replica.log.warn(
         { block: height, source: url },
-        'a reorg below the undo journal: the source is asked for it'
+        'a reorg reaches below the undo journal: the source is asked for its status and hashes'
       );
       this.#replica.store.toldFork = height - 1;
       await this.#missRows();
@@ -265,7 +265,10 @@ export class ReplicaFollower {
     const wasUnsent = this.#isUnsent;
     this.#isUnsent = status.height > height;
     if (!wasUnsent || !this.#isUnsent) return false;
-    this.#replica.log.warn({ height, sourceHeight: status.height }, `${source.url} has blocks that it does not send`);
+    this.#replica.log.warn(
+      { height, sourceHeight: status.height },
+      `${source.url} has blocks that it does not send: catching up by snapshot`
+    );
     return true;
   }
 

@@ -286,7 +286,7 @@ export class SourceQuorum {
     const { url } = record.client;
     this.#replica.log.error(
       { block: height, source: url, dissents: record.dissents },
-      `${url} dissents at block ${height}`
+      `${url} names another block ${height} than the majority of the sources`
     );
     this.#replica.progress.changed();
   }

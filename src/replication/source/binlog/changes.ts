@@ -180,7 +180,10 @@ export class BinlogChanges {
     const missed = found.filter((span) => commonSpans([span], named).length === 0);
     if (missed.length === 0) return;
     this.#missed += missed.length;
-    this.#options.log.error({ table, missed: missed.slice(0, 10) }, 'rows changed that the binary log does not name');
+    this.#options.log.error(
+      { table, missed: missed.slice(0, 10) },
+      'rows changed that the binary log does not name: they are sent now; find the program that writes without the log'
+    );
   }
 
   /** Answers a question beside the groups: whatever its snapshot's position, the log stays to the groups as it is. */

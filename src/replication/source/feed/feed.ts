@@ -462,7 +462,8 @@ export class SourceFeed {
     this.#fingerprint = fingerprint;
     this.#notReplicated = Object.fromEntries(notReplicated);
     const tables = [...notReplicated.keys()];
-    if (tables.length > 0) this.#options.log.warn({ tables: this.#notReplicated }, 'these tables cannot be replicated');
+    if (tables.length > 0)
+      this.#options.log.warn({ tables: this.#notReplicated }, 'these tables cannot be replicated and are left out');
   }
 
   #engineState(): Promise<string | null> {

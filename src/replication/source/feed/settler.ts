@@ -157,7 +157,7 @@ export class Settler {
       // Blocks go on: whether the database is away, the next poll finds. Everything is looked at again.
       this.#held = null;
       this.#restUntil = performance.now() + FAULT_PAUSE_MS;
-      this.#options.log.warn({ err: caught }, 'the look at older rows failed; it begins again');
+      this.#options.log.warn({ err: caught }, 'the search for changes in older rows failed; it begins again');
       return false;
     }
     const isLate = this.#look !== null && performance.now() - this.#look.beganAt > this.#options.budgetMs;

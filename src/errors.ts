@@ -69,7 +69,11 @@ export const ERRORS = {
   /** Another process writes the database; migrations need it alone. */
   MIGRATION_REFUSED: { status: 409, policy: 'exit', hint: 'stop the decoder, make a backup, and run it again' },
   /** The database exists but lacks what the service needs. */
-  DATABASE_UNUSABLE: { status: 503, policy: 'park', hint: 'the message says what is missing or of another kind' },
+  DATABASE_UNUSABLE: {
+    status: 503,
+    policy: 'park',
+    hint: 'make what the message says is missing, or name another database'
+  },
   /** A table or column that the source served cannot be read any more, and is not known to be dropped. */
   TABLE_HIDDEN: {
     status: 503,
@@ -154,7 +158,7 @@ export const ERRORS = {
   ROW_REFUSED: {
     status: 502,
     policy: 'park',
-    hint: 'the source sent a row that the replica cannot store; see the detail'
+    hint: 'correct the row that the message names at the source, or follow another source; then restart the actor'
   },
   /** A service that a command asks does not answer. */
   SERVICE_UNREACHABLE: {
@@ -199,7 +203,10 @@ export const ERRORS = {
   /** Too many snapshot builds at once. */
   SNAPSHOT_BUSY: { status: 503, hint: 'retry after the seconds in Retry-After' },
   /** Not enough free disk for an artifact or a download. */
-  DISK_FULL: { status: 503, hint: 'free space in SYNC_STATE_DIR or lower SNAPSHOT_CACHE_MAX_BYTES' },
+  DISK_FULL: {
+    status: 503,
+    hint: 'free space in SYNC_STATE_DIR or SNAPSHOT_CACHE_DIR, or lower SNAPSHOT_CACHE_MAX_BYTES'
+  },
   /** The transparency log has no leaf for the block. */
   LEAF_UNKNOWN: { status: 404, hint: 'GET /transparency/.../roots lists the recorded blocks' },
   /** A cursor is malformed, or was made for another query. */

@@ -35,6 +35,31 @@ test('the beginning of a docstring is found on its first line or the next', () =
   assert.deepEqual(riddles(docstrings.join('\n')), [1, 3, 7]);
 });
 
+/** A docstring with the line behind it. */
+const FOLLOWED = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n([^\n]*)/g;
+/** The line behind a docstring that declares a function or a method. */
+const FUNCTION =
+  /^\s*(?:export )?(?:default )?(?:(?:private|static|override) )*(?:async )?(?:function\b|\*?#?(?!constructor|if|for|while|return|switch)\w+(?:<[^>]*>)?\([^;]*$)/;
+/** Beginnings of a function's docstring: a verb in the third person, or a tag. */
+const VERB = /^[\s*]*(?:@|[A-Z][a-z]+s\b)/;
+/** Docstrings of functions that may begin otherwise, of a thousand. */
+const MOST_OTHERS = 5;
+
+test('the docstring of a function begins with its verb', () => {
+  const others: string[] = [];
+  let count = 0;
+  for (const file of globSync('{src,actors,machines,workers,web,scripts}/**/*.ts').sort()) {
+    const source = readFileSync(file, 'utf8');
+    for (const { 1: text = '', 2: line = '', index } of source.matchAll(FOLLOWED)) {
+      if (!FUNCTION.test(line)) continue;
+      count += 1;
+      if (!VERB.test(text)) others.push(`${file}:${source.slice(0, index).split('\n').length}`);
+    }
+  }
+  assert.ok(count > 3_500, `${count} functions`);
+  assert.ok(others.length * 1_000 <= count * MOST_OTHERS, others.join('\n'));
+});
+
 /** Titles of tests, each up to its end or its first part that is computed. */
 const TITLE = /^\s*test\(\s*(['"`])(.*?)(?:\1|\$\{)/gm;
 

@@ -52,7 +52,7 @@ export default async function scanMempool(input: ScanMempoolInput): Promise<Scan
   }
 }
 
-/** Null for what the node refuses. */
+/** Returns a reading; null for what the node refuses. */
 async function orNull<T>(reading: Promise<T>): Promise<T | null> {
   try {
     return await reading;

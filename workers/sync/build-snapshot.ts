@@ -102,7 +102,7 @@ function listen(port: MessagePort, ending: AbortController): Promise<MissedChang
   return promise;
 }
 
-/** Every statement from here on sees the database as it is now. */
+/** Begins a snapshot: every statement from here on sees the database as it is now. */
 async function beginSnapshot(connection: Connection): Promise<void> {
   await connection.query(`SET SESSION ${PATIENT.map((name) => `${name} = ${PATIENCE_S}`).join(', ')}`);
   await connection.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');

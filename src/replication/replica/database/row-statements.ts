@@ -132,7 +132,7 @@ function* keyConditions(table: ReplicaTable, list: readonly CanonicalRow[], key:
   for (const part of inParts(tuples)) yield `${names(table, key)} IN (${part.join(',')})`;
 }
 
-/** Returns, as runs, the rows whose number has neighbours on both sides in the list, and the other rows. */
+/** Splits rows by a number: the runs of neighbouring numbers that are long enough, and the rows in no run. */
 function neighbours(
   list: readonly CanonicalRow[],
   at: number

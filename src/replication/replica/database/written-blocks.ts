@@ -65,7 +65,10 @@ export async function checkBlocks(
   return tip!;
 }
 
-/** Checks that the stored block before is the one that the marker and the source name; a source may name it only in the new block's row. */
+/**
+ * Checks that the stored block below is the one that the marker and the source name. Where the source's message names none, the new
+ * block's own row names its parent.
+ */
 function checkContinuity(heads: readonly BlockHead[], first: number, { told, kept }: PreviousBlock): void {
   const [stored, next] = [first - 1, first].map((height) => heads.find((head) => head.height === height));
   const parent = next?.parent == null ? null : { block_hash: next.parent };

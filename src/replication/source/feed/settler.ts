@@ -98,7 +98,7 @@ export class Settler {
   }
 
   /**
-   * Looks at what a group's message lacked, after its broadcast.
+   * Keeps the snapshot of a group that was broadcast, to look in it for changes that its message lacked.
    *
    * @param connection in its snapshot, which stays open if there is more to look at
    */

@@ -95,8 +95,8 @@ const onLedgerError = [
  * It opens its databases, compares its newest block with the decoder's chain, indexes the blocks that follow, and rolls
  * back blocks that the decoder replaced. It waits at the tip, for a decoder that only lacks blocks, and for prices.
  *
- * Each state's work is an effect that the actor provides, and the chart says where its end leads. After an effect that
- * failed both databases are compared again, unless no retry mends the fault.
+ * Each state's work is an effect that the actor provides, and the chart says which state follows it. After a failed
+ * effect both databases are compared again, unless no retry can mend the fault.
  */
 export const indexerMachine = setup({
   types: {

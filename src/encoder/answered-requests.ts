@@ -40,8 +40,8 @@ const sortNames = (_: string, value: unknown): unknown =>
  * Keeps answers by request id for a while: a request that is sent again gets the same answer and reserves no further
  * coins.
  *
- * Ids belong to their holder. A holder at its limit gets no new ones, and nobody makes another's answers forgotten who has
- * fewer.
+ * Ids belong to their holder. A holder at its limit gets no new ids. When all answers together are too many, the holder
+ * with the most loses its oldest one, so nobody displaces the answers of a holder that has fewer.
  */
 export class AnsweredRequests<T> {
   readonly #limits: AnswerLimits<T>;

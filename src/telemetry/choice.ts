@@ -13,8 +13,8 @@ interface TelemetryChoice {
 const off = (reason: string): TelemetryChoice => ({ url: null, reason });
 
 /**
- * Decides in this order: the variable, the file; then what asks every program not to report; then the address. A start with
- * `--no-telemetry` asks nothing: it is remembered in the file.
+ * Decides whether pings are sent, in this order: PLATFORM_NODE_NO_TELEMETRY, the remembered preference, DO_NOT_TRACK
+ * and CI, a test run, the address. A start with `--no-telemetry` has been remembered as a preference.
  *
  * @param isTest whether a test runner began this process
  */

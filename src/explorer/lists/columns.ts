@@ -7,7 +7,7 @@ import { OrNull } from '../../wire/or-null.ts';
  */
 type Kind = 'text' | 'amount' | 'sum' | 'big' | 'integer' | 'flag';
 
-/** One field of an answer: where its value comes from, and how it is told. */
+/** One field of an answer: the source of its value, and its form. */
 export interface Column {
   /** An SQL expression over the tables of its list. */
   readonly sql: string;

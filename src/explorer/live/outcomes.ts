@@ -35,7 +35,7 @@ export const actionOf = ({ action_index, action, tx_hash, block_index, source }:
   status: null
 });
 
-/** Returns the frames of an action: that it is there, and what it ended. A refused one ended nothing; the end of a dispenser says why. */
+/** Returns the frames of an action: one for itself, and one for what it ended and how. A refused action ended nothing. */
 export function framesOf(row: Row): readonly ActionFrame[] {
   const told = actionOf(row);
   const name = String(row['action']);
@@ -49,8 +49,8 @@ export function framesOf(row: Row): readonly ActionFrame[] {
 }
 
 /**
- * Reads the frames of what is to be paid in the coin since the matches of these actions; of blocks whose actions are not all known, of
- * any of them.
+ * Reads the frames of payments in the coin that are due since these matches. Of a block whose actions are not all
+ * known, it reads all such payments.
  *
  * @param news new blocks @throws what the coin's `read` throws
  */

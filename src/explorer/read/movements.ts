@@ -3,7 +3,7 @@ import { PlatformError } from '../../errors.ts';
 import type { Query } from './reader.ts';
 
 /** The movements of an address, or of a ticker, by its id. */
-export interface Whose {
+export interface MovementSubject {
   readonly by: 'address_id' | 'tick_id';
   readonly id: number;
   /** Movements that are added up for one answer; default 100,000. */
@@ -21,7 +21,7 @@ interface At {
 
 const MAX_MOVEMENTS = 100_000;
 const AMOUNT = 'DECIMAL(58,18)';
-/** Text that the database reads as the number that it is; any other text would count as 0 or as a part of it. */
+/** Pattern of the texts that the database reads as exact numbers; others would count as 0, or in part. */
 const NUMBER = '^[0-9]{1,40}([.][0-9]{1,18})?$';
 /** Actions whose credit a later block writes under their own number: what was unstaked comes back when its cooldown ends. */
 const LATE = ['unstakes', 'contract_unstakes']
@@ -38,13 +38,13 @@ export async function lastActionOf(query: Query, height: number): Promise<number
 }
 
 /**
- * Credits less debits until a block, or since it; null where they are too many.
+ * Adds up credits less debits until a block, or since it; null where they are too many.
  *
  * @throws {PlatformError} LEDGER_INSANE for a movement whose amount is no number
  */
 export async function movementsOf(
   query: Query,
-  { by, id, mostMovements = MAX_MOVEMENTS }: Whose,
+  { by, id, mostMovements = MAX_MOVEMENTS }: MovementSubject,
   when: 'until' | 'since',
   { height, last }: At
 ): Promise<Change | null> {

@@ -1,12 +1,12 @@
 import { formatAmount } from '../../consensus/amount.ts';
 import { PlatformError } from '../../errors.ts';
 import type { ReadPage } from './list-reader.ts';
-import { type Change, knownSum, lastActionOf, movementsOf, type Whose } from './movements.ts';
+import { type Change, knownSum, lastActionOf, movementsOf, type MovementSubject } from './movements.ts';
 import type { Query } from './reader.ts';
 import type { Tip } from './tip.ts';
 
 /** A page of the balances of an address, or of a ticker, as they were after a block. */
-interface PastPage extends Whose {
+interface PastPage extends MovementSubject {
   readonly height: number;
   readonly limit: number;
   /** Balances before the page; 0 with `after`. */

@@ -1,7 +1,7 @@
 /** Sets whose members change with other facts. */
 export type SetKind = 'holders' | 'holdings' | 'owned' | 'voters' | 'delegators';
 
-/** Facts that changes of members make: sets, and lists that are not in memory. */
+/** Kinds of facts that have members: sets, and lists that are not in memory. */
 type Grouping = SetKind | 'list';
 
 type Groups = Map<string, Set<string>>;

@@ -30,9 +30,9 @@ export interface ClaimedStep extends Step {
 type RollbackPosition = 'there' | 'below' | 'nowhere';
 
 /**
- * One tree and the groups since the block that it was begun at: those that wait for the tree, then those that it can take back.
+ * One tree since the block at which it was begun, with the groups that wait for it and those that it can undo.
  *
- * A group is taken in by `advance` and kept or taken back by `settle`; nothing else may happen between the two.
+ * `advance` takes a group in, then `settle` keeps it or takes it back; nothing else may happen between the two.
  */
 export class FollowedTree {
   readonly #onRoot: (height: number) => void;

@@ -95,7 +95,7 @@ export class Spool {
   }
 
   /**
-   * Looks for records with these bodies, one after the other, with points between them at most.
+   * Finds records with these bodies, one after the other; only points may stand between them.
    *
    * @param hashes SHA-256 in hex, oldest first
    * @returns the position of the last; null when they are not here, or more than once: a branch that came back has equal bytes

@@ -6,13 +6,13 @@ import type { Journal } from '../journal/journal.ts';
 import { hashOf, readManifest } from '../transfer/manifest.ts';
 import { type Offer, stepTransfer, type TransferEvent, type TransferState } from '../transfer/transfer.ts';
 
-/** Ways of a hub that fetches the state of a checkpoint. */
+/** Dependencies of a hub that fetches the state of a checkpoint. */
 interface StateFetchOptions {
   readonly journal: Pick<Journal, 'missingChunks' | 'keepChunk' | 'replaceState'>;
   readonly rules: Rules;
   /** Asks a hub for a part. */
   readonly ask: (to: string, hash: string) => void;
-  /** Adds to what is written to the database, one after the other. */
+  /** Queues a write to the database; writes run one after the other. */
   readonly write: (work: () => Promise<void>) => void;
   /** Returns the last place that is applied, and whether a batch is on its way into the database. */
   readonly position: () => { readonly seq: number; readonly isApplying: boolean };
@@ -29,7 +29,7 @@ export class StateFetch {
     this.#options = options;
   }
 
-  /** Takes an offer: only one that a quorum signed, and that is further than this hub, is fetched. */
+  /** Takes an offer. It fetches only a state that a quorum signed and that is further than this hub. */
   offer(from: string, stable: Stable, text: string): void {
     const { rules, journal, write, position } = this.#options;
     if (this.#state.transfer || stable.seq <= position().seq || hashOf(text) !== stable.state) return;

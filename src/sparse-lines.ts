@@ -1,5 +1,5 @@
 const INTERVAL_MS = 30_000;
-/** Causes that are told apart; those beyond it count as one. */
+/** Most causes that are distinguished; those beyond count as one. */
 const MOST_CAUSES = 100;
 
 interface Told {

@@ -72,7 +72,7 @@ interface Told {
   readonly url: string | null;
   /** Reason why they are sent, or are not. */
   readonly reason: string;
-  /** The next one; null where the choice alone is told. */
+  /** The next ping; null where only the choice is shown. */
   readonly ping: unknown;
 }
 

@@ -12,7 +12,7 @@ export interface PingSubject {
   readonly version: string;
   /** Every service that the program has. */
   readonly services: readonly string[];
-  /** The services that run. Only a network that the registry knows is told. */
+  /** The services that run. Only a network that the registry knows is named. */
   readonly running: readonly Pick<Start, 'service' | 'network'>[];
 }
 

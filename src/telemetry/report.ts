@@ -17,7 +17,7 @@ interface StartReport extends Pick<PingSubject, 'version' | 'services'> {
 
 /** Least time between two pings that only say that a service started. */
 const DAY_MS = 24 * 3_600_000;
-/** Services that start together are told together. */
+/** Services that start together are reported together. */
 const TOGETHER_MS = 2_000;
 const SEND_TIMEOUT_MS = 5_000;
 /** Services that are remembered for one home; a ping has room for as many, and for services that do not run. */

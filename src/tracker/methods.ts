@@ -101,7 +101,7 @@ const ERRORS: readonly ErrorCode[] = [
 ];
 const Owner = Type.Object({ address: OwnerSchema });
 
-/** A bare list of coins, as JSON, with what is told beside it. */
+/** A bare list of coins, as JSON, with the fields beside it. */
 interface CoinList {
   readonly list: string;
   readonly blockHash: string | null;

@@ -42,7 +42,7 @@ export const TRANSACTION_HEX = Type.String({ minLength: 2, maxLength: 1_000_000 
 
 /** A coin as `get_utxos`, a tracker or a node describes it. Other fields are ignored. */
 const GivenCoinSchema = Type.Object({ txid: GIVEN_TXID, vout: VOUT });
-/** Payments. Other fields are told in a warning. */
+/** Payments. A warning names other fields. */
 const PaidSchema = Type.Object({ address: ADDRESS, value: SATOSHIS });
 const QuotedSchema = Type.Object({
   address: Type.Optional(Type.String({ maxLength: 130, description: 'absent or empty only where amount is 0' })),

@@ -2,7 +2,7 @@ import type { TProperties } from 'typebox';
 import type { Query } from '../read/reader.ts';
 import type { Columns } from './columns.ts';
 
-/** A row as it is told. */
+/** A row as the answer has it. */
 export type Row = Record<string, unknown>;
 
 /** Meaning of the text of `{query}`. @see readSubject */

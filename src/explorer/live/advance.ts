@@ -2,7 +2,7 @@ import { PlatformError } from '../../errors.ts';
 import type { Coin } from '../coins.ts';
 import type { Question } from '../question.ts';
 
-/** A row of a list as it is told, but for the number of its block. */
+/** A row of a list as the answer has it, but for the number of its block. */
 export type Row = Readonly<Record<string, unknown>> & { readonly block_index: number };
 
 /** Subject whose actions a subscriber gets besides blocks. */
@@ -15,7 +15,7 @@ export interface Subject {
 export interface Advance {
   /** The newest block that still stands; null where all stand. */
   readonly fork: number | null;
-  /** The first block above those that are told, where more came at once than are told one by one; else null. */
+  /** The first block above those that are sent, where more came at once than are sent one by one; else null. */
   readonly skippedTo: number | null;
   /** Oldest first. */
   readonly blocks: readonly Row[];
@@ -29,7 +29,7 @@ export interface SubjectActions {
   readonly isCut: boolean;
 }
 
-/** Blocks that are told one by one, and actions of one subject that are told of one advance. */
+/** Most blocks that are sent one by one, and most actions of one subject in one advance. */
 const MAX_BLOCKS = 100;
 const MAX_ACTIONS = 100;
 const READINGS = 5;

@@ -16,7 +16,7 @@ const NO_ACTIONS: SubjectActions = { rows: [], isCut: false };
 
 type Frames = ReturnType<typeof framesOf>;
 
-/** Clients that are told. */
+/** Clients that get the news. */
 interface Listeners {
   /** Returns those that listen now. */
   readonly clients: () => Iterable<ChannelClient>;
@@ -58,7 +58,7 @@ export class ChannelNews {
     this.#followed = followed;
   }
 
-  /** Settles once the blocks that stand are known: what becomes of them from now on is told. Never rejects. */
+  /** Settles once the blocks that stand are known: changes of them are sent from now on. Never rejects. */
   async begin(): Promise<void> {
     if (this.#known.length === 0) await this.look();
   }

@@ -24,7 +24,7 @@ import {
 import { Followed } from './followed.ts';
 import { actionOf } from './outcomes.ts';
 
-/** As clients in use know them, and are told in WELCOME. */
+/** Limits that clients in use know, and that WELCOME names. */
 const LIMITS = { subscriptions: 25, perAddress: 5 } as const;
 /** Messages of one client that wait for their answer. */
 const MAX_UNDER_WAY = 25;

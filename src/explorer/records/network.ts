@@ -16,7 +16,7 @@ const DEALT: Columns = {
   tickers: big('(SELECT COALESCE(MAX(id), 0) FROM index_tickers)')
 };
 
-/** Lists whose lengths are told, by the tables that have their rows. */
+/** Lists whose lengths the answer has, by the tables of their rows. */
 const COUNTED = [
   'addresses',
   'airdrops',

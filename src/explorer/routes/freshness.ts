@@ -31,7 +31,7 @@ function etagOf(key: string, { network }: Coin, mark: string, version: string): 
   return `W/"${mark}-${crc32(`${version} ${network.code} ${key}`).toString(16).padStart(ETAG_DIGITS, '0')}"`;
 }
 
-/** An answer, and by what it is told from others; null where the tip alone does not decide it. */
+/** An answer, and the key that makes its ETag another one than those of others; null where the tip alone does not decide it. */
 type Told = { readonly key: string | null; readonly coin: Coin; readonly version: string } & Omit<
   Reply,
   'body' | 'next'

@@ -80,7 +80,7 @@ const PAGE_ROWS = 100;
 export interface PriceSettings extends PushSettings {
   /** Called when a push has changed prices, once it is durable. */
   readonly onChange: () => void;
-  /** Epoch milliseconds by the clock that ages are told by. */
+  /** Epoch milliseconds by the clock that ages are measured with. */
   readonly now: () => number;
 }
 

@@ -43,9 +43,9 @@ function onChains(counted: Counted, between: string, more: (module: string) => r
 /** Installations with a key. */
 class Tally {
   count = 0;
-  /** Some of their addresses: as many as decide whether the group is told. */
+  /** Some of their addresses: as many as decide whether the group is published. */
   readonly senders = new Set<string>();
-  /** Ids of the installations, while the group is not told. */
+  /** Ids of the installations, while the group is not published. */
   ids: number[] = [];
 
   add(id: number, sender: string, isTold: boolean): void {

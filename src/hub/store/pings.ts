@@ -28,7 +28,7 @@ export interface StoredInstallation extends SqlRow, Sender {
   readonly modules: string;
 }
 
-/** The same as it is told. */
+/** The same as an answer has it. */
 interface Installation {
   readonly id: number;
   readonly modules: readonly PingModule[];

@@ -25,7 +25,7 @@ const isEntry = shapeOf(AuditEntrySchema);
 
 /** Most letters of a target. */
 const MOST_LETTERS = 200;
-/** Most entries that are told. */
+/** Most entries of an answer. */
 const ENTRIES_KEPT = 1_000;
 /** Bytes from which a new file is begun; the one before is kept, older ones are not. */
 const FILE_BYTES = 1_048_576;

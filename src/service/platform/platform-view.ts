@@ -47,7 +47,7 @@ export function platformView(own: ServiceLook, others: readonly ToldService[]): 
   return { pipeline: wayOf(found), rows: [...blamed(rows), ...silent.map(silentRow)] };
 }
 
-/** Returns the boxes that are the service itself; a coin node is told of by its decoder. */
+/** Returns the boxes that are the service itself; its decoder brings the coin node. */
 function boxesOf({ look, fault }: ToldOrOwn): PipelineNode[] {
   if (!look) return [];
   const roles = look.service === 'sync' ? SYNC_ROLES : [look.service];

@@ -43,7 +43,7 @@ export class Mesh implements SocketOwner {
     return [...this.#peers.keys()].sort();
   }
 
-  /** Address that others are told. */
+  /** Address that others use. */
   get addr(): string {
     return this.#addr;
   }

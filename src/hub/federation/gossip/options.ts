@@ -36,7 +36,7 @@ export const MESH_LIMITS: MeshLimits = {
   outbound: 16
 };
 
-/** All that a mesh is told at its start. */
+/** Options of a mesh. */
 export interface MeshOptions {
   readonly key: SigningKey;
   /** Id of the set, 64 hex digits. */
@@ -48,7 +48,7 @@ export interface MeshOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
-  /** Address that others are told; null: the one that is listened on. */
+  /** Address that others use; null: the one that is listened on. */
   readonly addr: string | null;
   /** Addresses that are dialled from the start. */
   readonly seeds: readonly string[];

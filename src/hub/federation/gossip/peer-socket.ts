@@ -69,7 +69,7 @@ export class PeerSocket implements Link {
     else this.#socket.send(text);
   }
 
-  /** Closes the socket for a reason that the other side is told. */
+  /** Closes the socket with a reason for the other side. */
   close(reason: string, code = REFUSED): void {
     this.#socket.close(code, reason);
     // Who does not answer the close is not waited for.

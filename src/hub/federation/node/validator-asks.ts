@@ -4,14 +4,14 @@ import type { Submission } from '../rounds/statements.ts';
 import type { CapabilityCheck, ToldTest } from './capabilities.ts';
 import type { Answer, Question } from './witness.ts';
 
-/** All that the actor of a hub in validator mode is told at its start, but its database. */
+/** Start data of the actor of a hub in validator mode, without its database. */
 export interface ValidatorSettings {
   readonly set: HubSet;
   /** Seed of its key, 64 hex digits. */
   readonly seed: string;
   readonly host: string;
   readonly port: number;
-  /** Address that others are told, `ws://host:port`. */
+  /** Address that others use, `ws://host:port`. */
   readonly addr: string;
   /** Addresses that it dials from the start. */
   readonly seeds: readonly string[];

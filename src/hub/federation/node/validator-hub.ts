@@ -27,7 +27,7 @@ interface Gossip {
   sendTo(to: string, type: string, data: Readonly<Record<string, unknown>>): void;
 }
 
-/** All that a hub in validator mode is told. */
+/** Options of a hub in validator mode. */
 interface ValidatorOptions {
   readonly key: SigningKey;
   /** Id of the set, 64 hex digits. */
@@ -132,7 +132,7 @@ export class ValidatorHub {
     });
   }
 
-  /** View and last place of the log, as others are told. */
+  /** View and last place of the log, as others learn them. */
   get standing(): { readonly view: number; readonly seq: number } {
     if (!this.#state) return { view: 0, seq: 0 };
     const { view, isChanging, applied } = this.#state;

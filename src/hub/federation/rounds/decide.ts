@@ -49,7 +49,7 @@ export interface DecidedRound {
   readonly split: readonly string[];
 }
 
-/** Bounds beyond which a hub is told as evidence; the set may change them. */
+/** Bounds beyond which a hub becomes evidence; the set may change them. */
 export interface EvidenceBounds {
   /** Rounds in a row that a hub may miss. */
   readonly missed: number;

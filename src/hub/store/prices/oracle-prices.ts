@@ -46,7 +46,7 @@ const UPDATE_DELAY_S = 86_400;
 
 /** Columns of `oracle_prices` that hold the content of a PRICE. */
 const SAID = ['source_address', 'coin', 'tick', 'fiat', 'value', 'fee', 'memo', 'block_time'] as const;
-/** The columns of a row as it is told. */
+/** The columns of a row as an answer has it. */
 export const ORACLE_COLUMNS = `id, source_address, source_chain, coin, tick, fiat, value, fee, memo, block_time, effective_at,
   action_index, push_generation, created_at`;
 

@@ -72,7 +72,7 @@ const FOUND_AT = 'COALESCE(oldest_at, block_timestamp)';
 const JUDGED_COLUMNS = `${SNAPSHOT_COLUMNS}, sources, deviation, bounded, oldest_at,
   CAST(? AS SIGNED) - CAST(${FOUND_AT} AS SIGNED) AS age_s`;
 
-/** The clock that ages are told by, in epoch seconds: that of the machine, corrected by what sources of prices say. */
+/** The clock that ages are measured with, in epoch seconds: that of the machine, corrected by the sources of prices. */
 export type Now = number;
 
 /** Returns the newest prices, the last one first. @param status null: of any @param before ids are less; null: the newest */

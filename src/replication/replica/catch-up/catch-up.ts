@@ -11,7 +11,7 @@ import type { TipExaminer, TipState } from './tip-examiner.ts';
 
 /** Blocks that came while a snapshot was applied are left to the live stream, unless there are more and snapshots bring the replica closer. */
 const LIVE_BLOCKS = 100;
-/** Snapshots in a row after which the source was ahead again: from then on that is told. */
+/** Snapshots in a row after which the source was ahead again, from which on that is logged. */
 const OFTEN = 3;
 /** Wait after a rollback for a block of the new branch; then a comparison takes the place of its since-snapshot. */
 const RECONCILE_PATIENCE_MS = 5_000;

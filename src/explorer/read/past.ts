@@ -1,7 +1,7 @@
 import { formatAmount } from '../../consensus/amount.ts';
 import { PlatformError } from '../../errors.ts';
 import type { ReadPage } from './list-reader.ts';
-import { type Change, knownSum, lastActionOf, movementsOf, type MovementSubject } from './movements.ts';
+import { type Change, knownSum, lastActionOf, type MovementSubject, movementsOf } from './movements.ts';
 import type { Query } from './reader.ts';
 import type { Tip } from './tip.ts';
 

@@ -35,6 +35,21 @@ export const NAME_ATTACKS: readonly Attack[] = [
     }
   },
   {
+    name: 'a ticker that goes on with spaces stops every indexer',
+    async *play(arena) {
+      const owner = await arena.person('spaced ticker', 3);
+      const issued = await owner.act(issue('SPACED'));
+      yield;
+      const others = ['SPACED', 'NOTSPACED'].map((begin) => `${begin.padEnd(220)}X`);
+      const sent: string[] = [];
+      for (const tick of ['NOTSPACED', ...others]) sent.push(await owner.act(`SEND|0|${tick}|1|${owner.address}`));
+      return async () => {
+        assert.deepEqual(await arena.statuses(issued), ['valid']);
+        for (const txid of sent) assert.deepEqual(await arena.statuses(txid), ['invalid: TICK (unknown)']);
+      };
+    }
+  },
+  {
     name: "somebody issues another chain's coin, or names a token by its id with zeros in front",
     async *play(arena) {
       const owner = await arena.person('reserved');

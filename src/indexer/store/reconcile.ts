@@ -79,8 +79,9 @@ function widened(existing: Found, column: ColumnDefinition, table: TableDefiniti
 function textOf({ charset, collation }: Found, { type }: ColumnDefinition, table: TableDefinition): string {
   const [, wantedCharset = table.charset, wantedCollation = table.collate] = type.split(' ');
   const isWider = wantedCharset === 'utf8mb4' && charset !== 'utf8mb4';
-  const isExact = wantedCollation.endsWith('_bin');
-  if (isExact && !collation!.endsWith('_bin')) {
+  const isInexact = wantedCollation.endsWith('_bin') && !collation!.endsWith('_bin');
+  const isPadded = wantedCollation.endsWith('_nopad_bin') && !collation!.endsWith('_nopad_bin');
+  if (isInexact || isPadded) {
     const kept = isWider ? wantedCharset : charset!;
     return `${kept} ${kept}_nopad_bin`;
   }

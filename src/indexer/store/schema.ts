@@ -18,7 +18,9 @@ const EXACT_TEXTS: Readonly<Record<string, Readonly<Record<string, string>>>> = 
   index_addresses: { address: 'varchar(120) ascii ascii_bin' },
   index_memos: { memo: 'varchar(250) utf8mb4 utf8mb4_nopad_bin' },
   index_mime_types: { type: 'varchar(255) utf8mb4 utf8mb4_nopad_bin' },
-  index_statuses: { status: 'varchar(250) utf8mb4 utf8mb4_nopad_bin' }
+  index_statuses: { status: 'varchar(250) utf8mb4 utf8mb4_nopad_bin' },
+  // Its key has 200 characters of a ticker: where spaces at their end did not count, a short ticker would be another's beginning.
+  index_tickers: { tick: 'text utf8mb4 utf8mb4_nopad_bin' }
 };
 
 /**

@@ -408,6 +408,28 @@ for (const [name, create] of Object.entries(DATABASES)) {
     store.close();
   });
 
+  test(`${name}: a ticker that goes on with spaces is another than its beginning`, async () => {
+    const database = await create();
+    const store = await open(database);
+    const spaced = (begin: string, length: number) => `${begin.padEnd(length)}x`;
+    const ticks = ['GAS', 'NOBODY', 'n'.repeat(199)].flatMap((begin) => [
+      begin,
+      spaced(begin, 200),
+      spaced(begin, 260)
+    ]);
+    const send = (tick: string) => ['A', `SEND|0|${tick}|1|B`] as const;
+    await store.addBlocks([block(1, OPENING), block(2, ticks.map(send))]);
+    await store.rollBack(2);
+    await store.addBlocks([block(2, ticks.toReversed().map(send))]);
+    const found = await sql(database, 'SELECT tick FROM index_tickers WHERE block_index > 1 ORDER BY id');
+    const numbered = ticks.toReversed().filter((tick) => tick !== 'GAS' && tick.length !== 201);
+    assert.deepEqual(
+      found.map(({ tick }) => tick),
+      numbered
+    );
+    store.close();
+  });
+
   test(`${name}: whatever is written into any field of any action, the block is written`, async () => {
     const store = await open(await create());
     await store.addBlocks([block(1, OPENING)]);

@@ -30,9 +30,9 @@ export async function enqueuePushes(connection: Statements, pushes: readonly Pus
   if (pushes.length === 0) return 0;
   if (pushes.some(({ method }) => method === 'pushchaintip'))
     await connection.query("DELETE FROM pending_hub_pushes WHERE push_type = 'pushchaintip'");
-  await connection.query('INSERT INTO pending_hub_pushes (push_type, action_index, payload) VALUES ?', [
-    pushes.map(({ method, actionIndex, params }) => [method, actionIndex, asciiJson(params)])
-  ]);
+  const waiting = pushes.map(({ method, actionIndex, params }) => [method, actionIndex, asciiJson(params)]);
+  for (const part of pages(waiting))
+    await connection.query('INSERT INTO pending_hub_pushes (push_type, action_index, payload) VALUES ?', [part]);
   const isFurther = pushes.some(({ method }) => method === 'pushoracleprice');
   if (!isFurther && (await countWaiting(connection)) <= MAX_WAITING) return 0;
   return await dropSurplus(connection, MAX_WAITING);

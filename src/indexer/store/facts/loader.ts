@@ -1,4 +1,5 @@
 import { rows, type Statements } from '../../../db/connection.ts';
+import { pages } from '../../../db/pages.ts';
 import { spread } from '../../../db/spread.ts';
 import type { FactLoader } from '../../block/execute.ts';
 import type { FactKey, Kind } from '../../state/facts.ts';
@@ -56,9 +57,8 @@ function* loadsOf(
   facts: readonly FactKey[]
 ): Generator<{ readonly kind: Stored; readonly keys: readonly string[] }> {
   if (kind === 'spent') return;
-  const keys = [...new Set(facts.map(({ key }) => key))];
-  for (let at = 0; at < keys.length; at += KEYS_PER_STATEMENT)
-    yield { kind, keys: keys.slice(at, at + KEYS_PER_STATEMENT) };
+  // A ticker that nobody issued may be as long as an action.
+  for (const keys of pages([...new Set(facts.map(({ key }) => key))], KEYS_PER_STATEMENT)) yield { kind, keys };
 }
 
 const LOADERS: Readonly<Record<Stored, Loader>> = {

@@ -1,4 +1,5 @@
 import { rows, type Statements } from '../../../db/connection.ts';
+import { pages } from '../../../db/pages.ts';
 import { rebuildMarkets } from './market-fill.ts';
 import { readMarketOrders, readMarkets, readMarketsById, writeMarketRows, writeOpenOrders } from './market-rows.ts';
 import { NOTED_REFRESHES } from './markets.ts';
@@ -53,12 +54,14 @@ export async function undoMarkets(connection: Statements, height: number, undo: 
     [height]
   );
   const made = found.filter(({ before }) => before === null).map(({ id }) => Number(id));
-  if (made.length > 0) await connection.query('DELETE FROM markets WHERE id IN (?)', [made]);
+  for (const part of pages(made)) await connection.query('DELETE FROM markets WHERE id IN (?)', [part]);
   const before = new Map(found.flatMap(({ id, before }) => (before === null ? [] : [[Number(id), Number(before)]])));
-  const markets = await readMarketsById(connection, [...before.keys()]);
-  await writeMarketRows(
-    connection,
-    markets.map((market) => ({ ...market, updated: before.get(market.id)! }))
-  );
+  for (const part of pages([...before.keys()])) {
+    const markets = await readMarketsById(connection, part);
+    await writeMarketRows(
+      connection,
+      markets.map((market) => ({ ...market, updated: before.get(market.id)! }))
+    );
+  }
   await connection.query('DELETE FROM market_undo WHERE block_index >= ?', [height]);
 }

@@ -3,6 +3,7 @@ import { ABSENT, type FactKey, type Facts, headOf, type Kind, type List, Missing
 import { memberKey, pairKey, splitPair } from './keys.ts';
 import { type Offer, respelled, type Spelling } from './offer.ts';
 import { OfferBook } from './offer-book.ts';
+import type { Poll } from './poll.ts';
 import { PollBook } from './poll-book.ts';
 import type { Token } from './token.ts';
 import { type SetKind, Unwritten } from './unwritten.ts';
@@ -38,10 +39,10 @@ export class View implements Reader {
   /** Live offers: those of the whole database, or those that were loaded. */
   readonly book: OfferBook;
   /** Open polls of the whole database. They are put here together with all live offers. */
-  readonly polls = new PollBook();
+  readonly polls: PollBook;
   /** Whether the book has all live offers of the database. Otherwise `liveOffers` and `awaitedMatches` bring some. */
   hasAllOffers: boolean;
-  /** Offers that actions changed since `takeTouched`. */
+  /** Offers and polls that actions changed since `takeTouched`. */
   #touched = new Set<number>();
   readonly #isWhole: boolean;
   /** Pairs and tokens that changed since `takeChanged`, with their values before. */
@@ -53,10 +54,11 @@ export class View implements Reader {
   /** Spelling of the addresses of offers; undefined while these count as they were written. */
   #spelling: Spelling | undefined;
 
-  /** @param book view whose book of offers it takes over; that one is not to be used any more */
+  /** @param book view whose books of offers and polls it takes over; that one is not to be used any more */
   constructor({ isWhole, book }: { readonly isWhole: boolean; readonly book?: View | undefined }) {
     this.#isWhole = isWhole;
     this.book = book?.book ?? new OfferBook();
+    this.polls = book?.polls ?? new PollBook();
     this.hasAllOffers = book?.hasAllOffers ?? false;
     if (book) this.#spelling = book.#spelling;
   }
@@ -199,7 +201,7 @@ export class View implements Reader {
     for (const [root, list] of changes.of('list')) if (list) this.#facts.set('listHead', root, headOf(list));
     for (const [, offer] of changes.of('offer')) if (offer) this.#offerChanged(offer);
     for (const key of changes.of('member').keys()) this.#unwritten.add('list', ...splitPair(key));
-    for (const [, poll] of changes.of('poll')) if (poll) this.polls.put(poll);
+    for (const [, poll] of changes.of('poll')) if (poll) this.#pollChanged(poll);
     for (const set of ['voters', 'delegators'] as const)
       for (const [pair, value] of changes.of(DECIDED_BY[set])) this.#put(set, ...splitPair(pair), value !== null);
   }
@@ -216,7 +218,7 @@ export class View implements Reader {
     return taken;
   }
 
-  /** Returns the offers that actions changed since the call before. */
+  /** Returns the offers and polls that actions changed since the call before. */
   takeTouched(): ReadonlySet<number> {
     const taken = this.#touched;
     this.#touched = new Set();
@@ -226,6 +228,11 @@ export class View implements Reader {
   #offerChanged(offer: Offer): void {
     this.book.put(offer);
     this.#touched.add(offer.index);
+  }
+
+  #pollChanged(poll: Poll): void {
+    this.polls.put(poll);
+    this.#touched.add(poll.index);
   }
 
   #spelled(offer: Offer): Offer {

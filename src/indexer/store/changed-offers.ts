@@ -7,21 +7,21 @@ interface Group {
   readonly offers: ReadonlySet<number>;
 }
 
-/** Offers that the newest blocks changed: those that a rollback of these blocks has to read again. */
+/** Offers and polls that the newest blocks changed: those that a rollback of these blocks has to read again. */
 export class ChangedOffers {
   #groups: Group[] = [];
   #size = 0;
   /** Block above which all changes are known. */
   #from = Number.POSITIVE_INFINITY;
 
-  /** Forgets all changes: the offers are those at the end of a block. */
+  /** Forgets all changes: the offers and polls are those at the end of a block. */
   begin(height: number): void {
     this.#groups = [];
     this.#size = 0;
     this.#from = height;
   }
 
-  /** Adds the offers that a group of blocks changed. Of very many the oldest groups are forgotten. */
+  /** Adds the offers and polls that a group of blocks changed. Of very many the oldest groups are forgotten. */
   add(last: number, offers: ReadonlySet<number>): void {
     if (offers.size === 0) return;
     this.#groups.push({ last, offers });
@@ -33,7 +33,7 @@ export class ChangedOffers {
     }
   }
 
-  /** Takes the offers that were changed above a block; null where some are forgotten. */
+  /** Takes the offers and polls that were changed above a block; null where some are forgotten. */
   takeAbove(height: number): number[] | null {
     if (height < this.#from) return null;
     const isAbove = ({ last }: Group) => last > height;

@@ -87,8 +87,8 @@ export class Preparer {
   }
 
   /**
-   * Forgets all that is in memory, with the blocks that were prepared and not written. The book of offers is kept where
-   * it is known which of them were changed above what is written: there may be very many others.
+   * Forgets all that is in memory, with the blocks that were prepared and not written. The books of offers and polls are
+   * kept where it is known which of them were changed above what is written: there may be very many others.
    */
   async restart(reader: Statements): Promise<void> {
     await this.#restartView(reader);

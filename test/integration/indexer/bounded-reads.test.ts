@@ -5,6 +5,7 @@ import { executeBlocks } from '../../../src/indexer/block/execute.ts';
 import type { FactKey } from '../../../src/indexer/state/facts.ts';
 import { View } from '../../../src/indexer/state/view.ts';
 import { factLoader } from '../../../src/indexer/store/facts/loader.ts';
+import { loadBooks, restoreBooks } from '../../../src/indexer/store/facts/offers.ts';
 import { readTickers } from '../../../src/indexer/store/facts/tickers.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import { TEST_RULES } from '../../support/indexer-ledger.ts';
@@ -350,6 +351,30 @@ test('keys that refused actions name are not read to load all signing keys', asy
   const many = await count(MANY, FEW);
   ledger.store.close();
   assert.ok(many <= few + 10, `${few} rows beside ${FEW}, ${many} beside ${MANY}`);
+});
+
+test('a rollback reads the polls that it changed, and no other open one', async () => {
+  const { database, store, add } = await open();
+  const polls = Array.from({ length: 300 }, () => ['A', 'VOTE|0|TOKA|1000|yes,no'] as const);
+  await add([FIRST[0]!, ...polls]);
+  const { counted, lengths, end } = await countedRows(database);
+  const view = new View({ isWhole: false });
+  await loadBooks(counted, view);
+  const indexes = () => [...view.polls.ended(1_000)];
+  const all = indexes();
+  assert.equal(all.length, 300);
+  lengths.length = 0;
+  await sql(database, "UPDATE polls SET poll_status = 'finalized' WHERE action_index IN (5, 300)");
+  await restoreBooks(counted, view, [5, 300, 302]);
+  const others = indexes();
+  await sql(database, "UPDATE polls SET poll_status = 'open'");
+  await restoreBooks(counted, view, [300, 5]);
+  end();
+  store.close();
+  const isOther = (index: number) => index !== 5 && index !== 300;
+  assert.deepEqual(others, all.filter(isOther));
+  assert.deepEqual(indexes(), all);
+  assert.ok(lengths.reduce((sum, length) => sum + length, 0) < 10, `${lengths.join()} rows`);
 });
 
 test('an action of many refused parts is read by few of its rows', async () => {

@@ -18,7 +18,7 @@ import { readDecimalOr0 as amountOf, readWholeOrNull as numberOf, readWhole } fr
 import { VALID_STATUS } from '../valid-status.ts';
 import { addressIds } from './addresses.ts';
 import type { Loading } from './loading.ts';
-import { readOpenPolls } from './polls.ts';
+import { readOpenPolls, readOpenPollsOf } from './polls.ts';
 
 type Row = Record<string, string | number | null>;
 
@@ -61,18 +61,14 @@ export async function loadBooks(connection: Statements, view: View, pageRead?: (
   view.hasAllOffers = true;
 }
 
-/**
- * Brings the books of a view to what the database has after a rollback: those offers that undone actions changed, and
- * every open poll.
- */
+/** Brings the books of a view to what the database has after a rollback: the offers and polls that undone actions changed. */
 export async function restoreBooks(connection: Statements, view: View, changed: readonly number[]): Promise<void> {
   for (let at = 0; at < changed.length; at += PER_STATEMENT) {
     const indexes = changed.slice(at, at + PER_STATEMENT);
     const offers = await readOffers(connection, indexes);
     for (const index of indexes) view.restoreOffer(index, offers.get(index));
+    view.polls.restore(indexes, await readOpenPollsOf(connection, indexes));
   }
-  for await (const { from, to } of actionPages(connection))
-    for (const poll of await readOpenPolls(connection, from, to)) view.polls.put(poll);
 }
 
 async function* actionPages(connection: Statements): AsyncGenerator<{ readonly from: number; readonly to: number }> {

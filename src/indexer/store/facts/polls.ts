@@ -53,6 +53,17 @@ export async function readOpenPolls(connection: Statements, from: number, to: nu
   return found.map(({ index, end }) => ({ index: Number(index), endBlock: readWhole(end), isOpen: true }));
 }
 
+/** Reads which of some polls are open. @param indexes of actions, other ones among them */
+export async function readOpenPollsOf(connection: Statements, indexes: readonly number[]) {
+  const found = await rows<{ index: number; end: number }>(
+    connection,
+    `SELECT action_index AS \`index\`, end_block AS end FROM polls
+     WHERE action_index IN (?) AND poll_status = 'open' AND status_id = ${VALID_STATUS}`,
+    [indexes]
+  );
+  return found.map(({ index, end }) => ({ index: Number(index), endBlock: readWhole(end), isOpen: true }));
+}
+
 /** Loads newest ballots, by `ballotKey`. No other ballot is read. */
 export async function loadBallots(keys: readonly string[], loading: Loading): Promise<void> {
   const { connection, view } = loading;

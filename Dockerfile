@@ -16,7 +16,7 @@ FROM scratch
 COPY --from=build /image/ /
 COPY --from=build --chown=10001:10001 /image/var/lib/platform-node /var/lib/platform-node
 USER 10001:10001
-ENV SYNC_STATE_DIR=/var/lib/platform-node EXPLORER_STATE_DIR=/var/lib/platform-node
+ENV SYNC_STATE_DIR=/var/lib/platform-node EXPLORER_STATE_DIR=/var/lib/platform-node STATE_DIR=/var/lib/platform-node
 # A container is reached by the ports that are published; on a machine of its own a service without a key is reached from there only.
 ENV DECODER_API_HOST=0.0.0.0 INDEXER_API_HOST=0.0.0.0 ENCODER_API_HOST=0.0.0.0 UTXO_TRACKER_API_HOST=0.0.0.0 REGTEST_MINER_API_HOST=0.0.0.0
 # Everything else is only read: run it with --read-only. A config.json may be mounted into the first.

@@ -35,6 +35,7 @@ async function start(program: string, args: readonly string[], directory: string
       SYNC_API_PORT: String(await freePort()),
       HUB_API_HOST: '127.0.0.1',
       HUB_PORT: String(await freePort()),
+      STATE_DIR: join(directory, 'state'),
       SYNC_STATE_DIR: join(directory, 'state')
     },
     stdio: ['ignore', 'pipe', 'inherit']

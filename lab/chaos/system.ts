@@ -99,7 +99,11 @@ export class System {
     const account = { HOST: root.host, PORT: String(root.port), USER: root.user, PASS: root.pass };
     const hubDatabase = Object.fromEntries(Object.entries(account).map(([name, value]) => [`HUB_DB_${name}`, value]));
     const hubEnv = { ...hubDatabase, HUB_DB_NAME: 'chaos_hub', HUB_HOST: '127.0.0.1', HUB_PORT: String(hubPort) };
-    this.hub = this.#service('hub', 'hub', hubPort, { ...hubEnv, HUB_RATE_LIMIT_RPM: '100000' });
+    this.hub = this.#service('hub', 'hub', hubPort, {
+      ...hubEnv,
+      HUB_RATE_LIMIT_RPM: '100000',
+      STATE_DIR: join(this.directory, 'state-hub')
+    });
     await eventually('the hub answers', START_DEADLINE_MS, () => this.#nameDatabase(hubPort));
     const common = {
       HUB_API_HOST: '127.0.0.1',

@@ -10,6 +10,7 @@ export const CONFIGURATION_FILE = join(ROOT, 'docs', 'operating', 'configuration
 /** Defaults that depend on the user who starts the service. */
 const STATE_DIRECTORY = '`/var/lib/platform-node` for root, else `platform-node` below `$XDG_STATE_HOME`';
 const BY_USER: Readonly<Record<string, string>> = {
+  STATE_DIR: STATE_DIRECTORY,
   SYNC_STATE_DIR: STATE_DIRECTORY,
   UP_STATE_DIR: STATE_DIRECTORY
 };

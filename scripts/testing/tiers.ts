@@ -23,6 +23,7 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'hostile',
     'hub-federation',
     'hub-only',
+    'kept-state',
     'large-blocks',
     'large-numbers',
     'left-out-tables',

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { defaultStateDirectory } from './state-directory.ts';
 import { readFirstToken, readTokens } from './tokens.ts';
 import { choice, integer, list, parsed, port, readBaseUrl, text, type Values, type Variable } from './variables.ts';
 
@@ -105,9 +106,21 @@ export const frameVariables = {
 /** Values of `frameVariables`. */
 export type FrameConfig = Values<typeof frameVariables>;
 
+/** Variable of every service but sync, which has SYNC_STATE_DIR. */
+export const stateVariables = {
+  STATE_DIR: text({
+    default: defaultStateDirectory(),
+    doc: 'private directory; below it each service has one of its own, by name and port, for pauses and the audit log'
+  })
+} as const;
+
+/** Values of `stateVariables`. */
+export type StateConfig = Values<typeof stateVariables>;
+
 type ServiceVariables<P extends string> = { readonly [K in `${P}_API_HOST`]: Variable<string | undefined> } & {
   readonly [K in `${P}_API_PORT`]: Variable<number>;
-} & { readonly [K in `${P}_API_KEY`]: Variable<readonly string[] | undefined> } & typeof frameVariables;
+} & { readonly [K in `${P}_API_KEY`]: Variable<readonly string[] | undefined> } & typeof stateVariables &
+  typeof frameVariables;
 
 /** Listening addresses of a public service, and of one that only its own machine may reach. */
 const [EVERYWHERE, HERE] = ['0.0.0.0', '127.0.0.1'];
@@ -163,6 +176,7 @@ export function serviceVariables<P extends string>(
       secret: true,
       essential: true
     }),
+    ...stateVariables,
     ...frameVariables
   } as unknown as ServiceVariables<P>;
 }

@@ -74,7 +74,11 @@ export function orderOf(settings: DevnetSettings, plan: Plan, part: Part): Servi
 export function edgeOrder(settings: DevnetSettings, plan: Plan, edges: EdgePlan, number: number): ServiceOrder {
   const port = edges.ports[number - 1]!;
   const { apiKey } = settings;
-  const variables = { ...variablesOfEdge(edges, port, { origin: urlOf(plan, 'server'), apiKey }), ...SYNC };
+  const variables = {
+    ...variablesOfEdge(edges, port, { origin: urlOf(plan, 'server'), apiKey }),
+    ...SYNC,
+    STATE_DIR: join(settings.directory, `edge-${number}`, 'state')
+  };
   const probe = keyed(`${reachableUrl(HOST, port)}/health`, settings);
   return processOrder(settings, { name: `edge-${number}`, command: 'edge', variables, probe });
 }

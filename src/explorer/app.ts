@@ -14,7 +14,10 @@ import { pageRoutes } from './routes/pages.ts';
 
 /** Dependencies of the explorer's front door. */
 interface ExplorerAppDeps
-  extends Pick<ServiceDefinition, 'version' | 'log' | 'metrics' | 'consoleFiles' | 'tracing' | 'actors'> {
+  extends Pick<
+    ServiceDefinition,
+    'version' | 'log' | 'metrics' | 'consoleFiles' | 'tracing' | 'actors' | 'stateDirectory'
+  > {
   readonly config: ServiceDefinition['config'] &
     Pick<ExplorerConfig, 'EXPLORER_API_KEY' | 'EXPLORER_RATE_LIMIT_RPM' | 'EXPLORER_CACHE_MB'>;
   readonly coins: () => readonly Coin[];

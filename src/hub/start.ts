@@ -1,6 +1,7 @@
 import type { HubActorData } from '../../actors/hub/actor.ts';
 import type { PricesActorData } from '../../actors/prices/actor.ts';
 import { actorEntry } from '../../actors/runtime/supervision/actor-handle.ts';
+import { KeptPauses } from '../../actors/runtime/supervision/kept-pauses.ts';
 import { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';
 import type { ValidatorActorData } from '../../actors/validator/actor.ts';
 import type { BreakerInput } from '../../machines/runtime/circuit-breaker.ts';
@@ -142,6 +143,7 @@ export async function startHub(
         log,
         handlers: {},
         ...base.observers,
+        pauses: new KeptPauses(base.stateDirectory, log),
         listeners: {
           state: (next: HubDatabaseState) => {
             state = next;

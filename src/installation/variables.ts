@@ -1,6 +1,6 @@
 import { databaseName } from '../coin/find-network.ts';
 import { reachableHost } from '../config/service-url.ts';
-import { PARTS, type Part, type Plan, REPLICA_PREFIX, sourceName, urlOf } from './plan.ts';
+import { COMMANDS, PARTS, type Part, type Plan, REPLICA_PREFIX, sourceName, urlOf } from './plan.ts';
 
 /** Variables by their names. */
 type Settings = Readonly<Record<string, string | number>>;
@@ -20,7 +20,8 @@ export const INHERITED: readonly string[] = [
 
 /** Returns the variables by which a part finds its place, its databases, the coin node and the other parts. */
 export function variablesOf(plan: Plan, part: Part): Settings {
-  return { ...OF[part](plan), ...consoleVariables(plan) };
+  const state = COMMANDS[part] === 'sync' ? {} : { STATE_DIR: plan.stateDirectory(part) };
+  return { ...OF[part](plan), ...state, ...consoleVariables(plan) };
 }
 
 const OF: Readonly<Record<Part, (plan: Plan) => Settings>> = {

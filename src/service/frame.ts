@@ -94,7 +94,7 @@ export interface ServiceDefinition {
   /** Registered before everything else: it sees each request. */
   readonly tracing?: FastifyPluginCallback | undefined;
   /** Directory of the audit log; without it the log ends with the process. */
-  readonly stateDirectory?: string;
+  readonly stateDirectory?: string | null;
   /** Path of the console page; `/` when absent. A service with a page of its own at `/` sets it. */
   readonly consolePath?: string;
   readonly rpc?: RpcOptions;

@@ -1,5 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { atEnd } from './cleanup.ts';
@@ -18,8 +21,13 @@ export interface StartedProcess {
   output(): string;
 }
 
-/** Variables that a program inherits from the tests: where programs are, and what V8 has compiled before. */
-export const INHERITED = { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] };
+/** Variables that a program inherits from the tests: where programs are, what V8 has compiled before, and a place for state. */
+export const INHERITED = {
+  PATH: process.env['PATH'],
+  NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+  STATE_DIR: join(tmpdir(), `platform-state-${process.pid}`)
+};
+process.once('exit', () => rmSync(INHERITED.STATE_DIR, { recursive: true, force: true }));
 
 /** Starts a program with no variables but those and the given ones; it is killed when the test file ends. */
 export function startProgram(program: string, args: readonly string[], env: Environment = {}): StartedProcess {

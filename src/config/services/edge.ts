@@ -1,4 +1,4 @@
-import { frameVariables } from '../service.ts';
+import { frameVariables, stateVariables } from '../service.ts';
 import { readFirstToken, readTokens } from '../tokens.ts';
 import { parsed, port, readBaseUrl, text, type Values } from '../variables.ts';
 import { syncVariables } from './sync.ts';
@@ -68,6 +68,7 @@ export const edgeVariables = {
   VALIDATOR_PUBKEYS,
   SYNC_PUBLIC_HOSTS,
   READY_MAX_LAG,
+  ...stateVariables,
   ...frameVariables
 } as const;
 

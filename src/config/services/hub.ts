@@ -2,7 +2,7 @@ import { type MinimumStakes, readMinimumStakes } from '../../coin/capabilities.t
 import { databaseVariables } from '../database.ts';
 import { readJsonFile } from '../json-file.ts';
 import { profileVariable } from '../profile.ts';
-import { frameVariables, readOrigin } from '../service.ts';
+import { frameVariables, readOrigin, stateVariables } from '../service.ts';
 import { readKeys } from '../tokens.ts';
 import { flag, integer, list, parsed, port, readBaseUrl, text, type Values } from '../variables.ts';
 import { validatorVariables } from './hub-validator.ts';
@@ -133,6 +133,7 @@ export const hubVariables = {
     doc: 'further origins as in CORS_ORIGINS, under the name that compatible hubs use',
     example: 'https://console.example'
   }),
+  ...stateVariables,
   ...frameVariables
 } as const;
 

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { appendFile, mkdir, rename, stat } from 'node:fs/promises';
+import { appendFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import Type, { type Static } from 'typebox';
 import type { Logger } from '../../log.ts';
+import { openPrivateDirectory } from '../../process/private-directory.ts';
 import { shapeOf } from '../../wire/data/shape.ts';
 import { OrNull } from '../../wire/or-null.ts';
 
@@ -32,13 +33,15 @@ const FILE_BYTES = 1_048_576;
 const [FILE, OLDER_FILE] = ['audit.jsonl', 'audit.old.jsonl'];
 
 /**
- * Keeps the operations of operators: the last 1,000 in memory, and in the files `audit.jsonl` and `audit.old.jsonl` of the
- * state directory, 1 MiB each. Without a directory it forgets them with the process; the log has each of them too.
+ * Keeps the operations of operators: the last 1,000 in memory, and in the files `audit.jsonl` and `audit.old.jsonl` of a
+ * directory, 1 MiB each. Without a directory it forgets them with the process; the log has each of them too.
  */
 export class AuditLog {
   readonly #directory: string | null;
   readonly #log: Pick<Logger, 'warn'>;
   readonly #entries: AuditEntry[];
+  /** Lines that wait for the write before them. */
+  #waiting = '';
   #writing: Promise<void> = Promise.resolve();
   /** The file may end in the middle of a line: a crash, or a full disk, cut it. */
   #isCut = true;
@@ -62,16 +65,23 @@ export class AuditLog {
     this.#log.warn({ audit: entry }, `audit: ${entry.operation} ${entry.target ?? ''}: ${entry.outcome}`);
     if (this.#directory === null) return;
     const directory = this.#directory;
+    this.#waiting += `${JSON.stringify(entry)}\n`;
     this.#writing = this.#writing
-      .then(async () => {
-        const text = `${this.#isCut ? '\n' : ''}${JSON.stringify(entry)}\n`;
-        this.#isCut = true;
-        await append(directory, text);
-        this.#isCut = false;
-      })
+      .then(() => this.#write(directory))
       .catch((err: unknown) =>
-        this.#log.warn({ err }, 'the audit log cannot be written: this entry is in the log only')
+        this.#log.warn({ err }, 'the audit log cannot be written: its last entries are in the log only')
       );
+  }
+
+  /** Writes what waits, at once: under a load many entries wait for one write. */
+  async #write(directory: string): Promise<void> {
+    const lines = this.#waiting;
+    if (lines === '') return;
+    this.#waiting = '';
+    const text = `${this.#isCut ? '\n' : ''}${lines}`;
+    this.#isCut = true;
+    await append(directory, text);
+    this.#isCut = false;
   }
 
   /** Fulfilled when all entries are written. */
@@ -81,7 +91,7 @@ export class AuditLog {
 }
 
 async function append(directory: string, text: string): Promise<void> {
-  await mkdir(directory, { recursive: true });
+  await openPrivateDirectory(directory, 'STATE_DIR');
   const file = join(directory, FILE);
   const size = await stat(file).then(
     ({ size: bytes }) => bytes,

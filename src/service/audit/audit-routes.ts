@@ -22,7 +22,7 @@ const OF_STRANGERS: ReadonlySet<number> = new Set([401, 403, 421, 429]);
 
 /**
  * Notes each answer of a route that needs an operator, also a refusal of one who has the key. It is noted when it is made: one who
- * hangs up meanwhile never gets it.
+ * hangs up meanwhile never gets it. The answer leaves when the entry is durable.
  */
 export function auditOperators(app: FastifyInstance, { audit, addressOf }: AuditDeps): void {
   app.addHook('onSend', async (request, reply) => {
@@ -37,6 +37,7 @@ export function auditOperators(app: FastifyInstance, { audit, addressOf }: Audit
       reason: reasonOf(request),
       outcome: reply.statusCode < 300 ? 'done' : `refused with ${reply.statusCode}`
     });
+    await audit.written;
   });
 }
 

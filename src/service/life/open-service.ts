@@ -1,6 +1,7 @@
-import type { FrameConfig } from '../../config/service.ts';
+import type { FrameConfig, StateConfig } from '../../config/service.ts';
 import type { Logger } from '../../log.ts';
 import type { Metrics } from '../../observe/metrics/metrics.ts';
+import { findKeptDirectory } from '../../process/kept-directory.ts';
 import type { OpenedBy, RunningService, Service } from '../define.ts';
 import { type HttpApp, type ListenPlace, listen } from '../ingress/listen.ts';
 import { openServiceBase, type ServiceBase } from './base.ts';
@@ -9,6 +10,8 @@ import { stopInOrder } from './stop-order.ts';
 /** Base of a front door. */
 interface OpenedBase extends ServiceBase {
   readonly charts: Service['actors'];
+  /** Directory for what operators did; null: it ends with the process. */
+  readonly stateDirectory: string | null;
 }
 
 /** A service as a list of what it is put together from. */
@@ -16,7 +19,7 @@ interface Composition<Opened extends OpenedParts> {
   readonly service: OpenedBy;
   /** Mode of a service that has modes; log lines and traces name it. */
   readonly mode?: string;
-  readonly config: Pick<FrameConfig, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'SHUTDOWN_GRACE_MS'>;
+  readonly config: Pick<FrameConfig, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'SHUTDOWN_GRACE_MS'> & Partial<StateConfig>;
   readonly log: Logger;
   readonly place: Omit<ListenPlace, 'service' | 'log'>;
   readonly metrics: Metrics;
@@ -55,7 +58,9 @@ export async function openService<Opened extends OpenedParts>(
   const ended = Promise.withResolvers<void>();
   ended.promise.catch(() => undefined); // whoever waits for it is told; it may end while nobody does
   const base = await openServiceBase(title, config.OTEL_EXPORTER_OTLP_ENDPOINT, metrics);
-  const opened = await open({ ...base, charts: service.actors }, ended.reject);
+  const { STATE_DIR: state } = config; // sync has a directory of its own
+  const stateDirectory = state === undefined ? null : await findKeptDirectory(state, service.name, place, log);
+  const opened = await open({ ...base, charts: service.actors, stateDirectory }, ended.reject);
   const stop = () =>
     stopInOrder({
       graceMs: config.SHUTDOWN_GRACE_MS,

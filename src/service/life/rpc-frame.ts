@@ -5,7 +5,7 @@ import type { RpcOptions } from '../rpc/json-rpc.ts';
 
 /** Dependencies of the front door of a service with JSON-RPC. */
 export interface RpcAppDeps
-  extends Pick<ServiceDefinition, 'version' | 'log' | 'metrics' | 'consoleFiles' | 'tracing'> {
+  extends Pick<ServiceDefinition, 'version' | 'log' | 'metrics' | 'consoleFiles' | 'tracing' | 'stateDirectory'> {
   /** Whether a public code, such as LTC, is that of its network. */
   readonly serves: (code: string) => boolean;
 }

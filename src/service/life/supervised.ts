@@ -1,8 +1,9 @@
 import type { ResourceLimits } from 'node:worker_threads';
 import type { Protocol } from '../../../actors/runtime/channel.ts';
 import { actorEntry } from '../../../actors/runtime/supervision/actor-handle.ts';
+import { KeptPauses } from '../../../actors/runtime/supervision/kept-pauses.ts';
 import { Supervisor } from '../../../actors/runtime/supervision/supervisor.ts';
-import type { FrameConfig } from '../../config/service.ts';
+import type { FrameConfig, StateConfig } from '../../config/service.ts';
 import type { Logger } from '../../log.ts';
 import { createMetrics } from '../../observe/metrics/metrics.ts';
 import { type ActorId, type ActorName, actorKey } from '../../wire/state/actor.ts';
@@ -42,7 +43,7 @@ interface SupervisedService<Report, Asks extends Protocol> {
   readonly service: OpenedBy;
   /** Returns whether it serves the network with this public code, such as LTC. */
   readonly serves: (code: string) => boolean;
-  readonly config: Pick<FrameConfig, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'SHUTDOWN_GRACE_MS'>;
+  readonly config: StateConfig & Pick<FrameConfig, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'SHUTDOWN_GRACE_MS'>;
   readonly log: Logger;
   readonly place: Omit<ListenPlace, 'service' | 'log'>;
   /** Limits of each loop's thread. */
@@ -138,6 +139,7 @@ export async function openSupervised<Report, Asks extends Protocol>(
         handlers: {},
         onFatal: fail,
         ...base.observers,
+        pauses: new KeptPauses(base.stateDirectory, log),
         listeners: { report: (report: Report, id: ActorId) => keepReport(report, id) }
       });
       supervisor = actors;

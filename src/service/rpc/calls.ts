@@ -95,14 +95,16 @@ async function run(
     const data = { code: 'REQUEST_INVALID', reason, at };
     return { status: 200, reply: failure(id, 'INVALID_PARAMS', `params${at} ${reason}`, data) };
   }
-  const note = (outcome: string) => method.audited && caller.audit(call.method, method.audited(params), outcome);
+  const note = async (outcome: string) => {
+    if (method.audited) await caller.audit(call.method, method.audited(params), outcome);
+  };
   try {
     const returned = await method.run(params, caller);
-    note('done');
+    await note('done');
     const { status, result } = returned instanceof RpcAnswer ? returned : { status: 200, result: returned };
     return { status, reply: { jsonrpc: '2.0', result: result ?? null, id } };
   } catch (caught) {
-    note(`refused: ${PlatformError.from(caught).code}`);
+    await note(`refused: ${PlatformError.from(caught).code}`);
     tellFailure(log, call.method, caught);
     return { status: method.isProbe ? 503 : 200, reply: failureOf(id, caught, method.operational) };
   }

@@ -141,8 +141,10 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
       isLocal,
       charge,
       aside,
-      audit: (operation, target, outcome) =>
-        audit.add({ at: new Date().toISOString(), from: address, operation, target, reason: null, outcome })
+      audit: async (operation, target, outcome) => {
+        audit.add({ at: new Date().toISOString(), from: address, operation, target, reason: null, outcome });
+        await audit.written;
+      }
     });
     const isGone = () => request.raw.socket.destroyed;
     const inTurn: InTurn = async (work) => {

@@ -17,8 +17,8 @@ export interface RpcCaller {
   readonly isLocal: boolean;
   /** Counts rows that were read for it, beside the bytes and the time that every answer costs. */
   charge(cost: Cost): void;
-  /** Notes the call in the audit log. */
-  readonly audit: (operation: string, target: string, outcome: string) => void;
+  /** Notes the call in the audit log; fulfilled when that is durable. */
+  readonly audit: (operation: string, target: string, outcome: string) => Promise<void>;
   /** Waits for another program without the turn of its call. */
   readonly aside: Aside;
 }

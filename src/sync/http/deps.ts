@@ -89,7 +89,7 @@ interface StoredSnapshots {
 /** Everything the front door is handed. */
 export interface AppDeps {
   /** Directory of the audit log; without it the log ends with the process. */
-  readonly stateDirectory?: string;
+  readonly stateDirectory?: string | null;
   /** Whether the hub answered when it was asked last; null before the first request. */
   readonly hubIsUp?: () => boolean | null;
   /** Registered before everything else: it sees each request. */

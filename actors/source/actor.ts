@@ -37,6 +37,7 @@ const { open, reader, control, questions, logReader, indexMap } = connections;
 const digests = new SourceDigests(data, open, {
   reorgs: () => feed.reorgs,
   amendments: (height) => feed.amendmentsOf(height),
+  learned: () => feed.learned?.id ?? null,
   isSettled: async (connection, layout, table, tip) =>
     (await feed.isSettled(connection, layout, table, tip)) &&
     (table !== 'sync_meta' || (await transparency.follows(connection, layout.heads!, tip.height)))

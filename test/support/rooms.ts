@@ -501,6 +501,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'type src/replication/source/feed/',
     'type src/replication/protocol.ts',
     'src/replication/snapshot/',
+    'src/replication/source/changes/',
     'src/replication/source/reading/',
     'src/replication/ddl/',
     ...TABLES,

@@ -12,13 +12,15 @@ import { atEnd } from '../cleanup.ts';
 import { createDatabase } from '../mariadb.ts';
 import { sql } from '../sql.ts';
 import { apply, content, context, createReplica, FIRST } from './small-replica.ts';
+import { TEST_KEY } from './source-thread.ts';
 
 /** A source's answers, read from its database as its actor does, and how many were given. */
 function digestsOf(database: DatabaseCoordinates) {
   const id = { dbType: 'decoder', chain: 'litecoin', network: 'regtest' } as const;
-  const digests = new SourceDigests({ id, localTables: [] }, () => connect(database), {
+  const digests = new SourceDigests({ id, localTables: [] }, () => connect(database, { finderKey: TEST_KEY }), {
     reorgs: () => 0,
     amendments: () => 0,
+    learned: () => null,
     isSettled: async () => true
   });
   atEnd(async () => digests.destroy());

@@ -2,17 +2,26 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Connection, quoteName } from '../../../db/connection.ts';
 import { HeldSnapshot } from '../../../db/held-snapshot.ts';
+import { rethrow, withDeadline } from '../../../db/serial-connection.ts';
 import { PlatformError } from '../../../errors.ts';
 import type { BlockHashes } from '../../../wire/data/database.ts';
 import { DIGEST_ALGORITHM, type DigestKey, type DigestPart, isInPart } from '../../../wire/data/digest.ts';
 import type { SourceActorData } from '../../protocol.ts';
 import { readTip } from '../../tables/block-hashes.ts';
-import { readDigests, type TableDigests } from '../../tables/digest.ts';
+import { digestPlans, readDigests, type TableDigests } from '../../tables/digest.ts';
 import { readLayout, type SourceLayout } from '../../tables/source-layout.ts';
+import { isUnmoved, readTableFacts, type TableFacts } from '../changes/table-facts.ts';
 
 /** Tips whose passes have good keys; of one tip and part, so many: the newest, and those before something changed in place. */
 const KEPT_TIPS = 3;
-const KEPT_OF_PART = 2;
+const KEPT_OF_PART = 4;
+/**
+ * Later callers share a pass for so long at most, or for so many times as long as it takes, whichever is longer: a table may change
+ * without another time, and a pass is the dearest of all answers.
+ */
+const SHARED = { ms: 60_000, times: 20 };
+/** The same of a pass that began when a later change of one of its tables might show the time that it had. */
+const SHARED_FRESH = { ms: 10_000, times: 2 };
 /** Passes that stay open to be asked, however many parts are asked for. */
 const MOST_HELD = 4;
 /** Passes that are made at the same time: blocks may come faster than passes end. */
@@ -23,6 +32,7 @@ const HELD_MS = 30_000;
 const LOOK_PAUSE_MS = 1_000;
 const LOOK_LIMIT_S = 1;
 const KEY_BYTES = 16;
+const UNMADE = { made: null, tookMs: null, isStale: false };
 const CHALLENGES_PER_HOUR = 4;
 const HOUR_MS = 3_600_000;
 
@@ -35,6 +45,14 @@ export interface DigestTip {
   readonly reorgs: number;
   /** Amendments of the block that were broadcast; null: not known. */
   readonly amendments: number | null;
+  /** Id of the base that the source learned last; null: none. */
+  readonly learned: string | null;
+  /** Before the snapshot was opened, by `performance.now()`. */
+  readonly readAt: number;
+  /** The tables' facts: those of a pass are of before its snapshot, so that a change that is not in it shows. */
+  readonly facts: ReadonlyMap<string, TableFacts>;
+  /** The tables that digests are made of. */
+  readonly compared: ReadonlySet<string>;
 }
 
 /** Digests of all tables of a part under one key, made or being made. */
@@ -46,17 +64,38 @@ export interface DigestPass {
   readonly tables: Promise<readonly TableDigests[]>;
   /** Null until they are made. */
   made: readonly TableDigests[] | null;
+  /** Milliseconds from the look at the times to their end; null until they are made. */
+  tookMs: number | null;
   /** The snapshot that it was made in, as long as it is open: whatever is read there is as the pass says. */
   readonly held: HeldSnapshot;
   /** A table has changed in place since: the next request for a key gets another one. */
   isStale: boolean;
 }
 
-/** Returns whether both saw the same branch of the chain and the same schema. */
+/** Returns whether both saw the same branch of the chain and the same schema, and the source knew as much of what it had sent. */
 export function isSameTip(a: DigestTip, b: DigestTip): boolean {
-  const text = ({ height, hashes, fingerprint, reorgs, amendments }: DigestTip) =>
-    JSON.stringify([height, hashes, fingerprint, reorgs, amendments]);
+  const text = ({ height, hashes, fingerprint, reorgs, amendments, learned }: DigestTip) =>
+    JSON.stringify([height, hashes, fingerprint, reorgs, amendments, learned]);
   return text(a) === text(b);
+}
+
+/**
+ * Returns whether a pass says what a caller would find that saw a tip: as far as times tell, no table of it has changed since it
+ * began.
+ */
+export function isCurrent(pass: Pick<DigestPass, 'part' | 'tip' | 'isStale' | 'tookMs'>, tip: DigestTip): boolean {
+  const { part, isStale, tookMs } = pass;
+  const { readAt, facts } = pass.tip;
+  if (isStale || !isSameTip(pass.tip, tip)) return false;
+  if (readAt >= tip.readAt) return true;
+  const ageMs = tip.readAt - readAt;
+  const covered = [...facts.values()].filter(({ name }) => tip.compared.has(name) && isInPart(part, name));
+  const { ms, times } = covered.some(({ isFresh, isNew }) => isFresh || isNew) ? SHARED_FRESH : SHARED;
+  if (ageMs > Math.max(ms, times * (tookMs ?? ageMs))) return false;
+  return covered.every((before) => {
+    const now = tip.facts.get(before.name);
+    return now !== undefined && isUnmoved(before, now);
+  });
 }
 
 /** The part of the broadcasts on which digests depend. */
@@ -65,19 +104,32 @@ export interface TipFeed {
   readonly reorgs: () => number;
   /** Amendments of a block that were broadcast: digests made before one are void after it. Null: not known. */
   readonly amendments: (height: number) => number | null;
+  /** Id of the base that the source learned last: digests made before are void, for what it learned may be another state. Null: none. */
+  readonly learned: () => string | null;
+}
+
+/** Facts of a tip that are read before its snapshot is opened, and the tables' facts. */
+type TipMoment = Pick<DigestTip, 'reorgs' | 'learned' | 'readAt' | 'facts'>;
+
+/** Reads what a tip needs before its snapshot is opened. */
+export function momentOf({ reorgs, learned }: TipFeed): Omit<TipMoment, 'facts'> {
+  return { reorgs: reorgs(), learned: learned(), readAt: performance.now() };
 }
 
 /** Reads schema and tip inside a snapshot. @throws {PlatformError} BLOCKS_EMPTY */
 export async function readDigestTip(
   connection: Connection,
   { id, localTables }: Pick<SourceActorData, 'id' | 'localTables'>,
-  { reorgs, amendments }: { readonly reorgs: number; readonly amendments: TipFeed['amendments'] }
+  moment: TipMoment,
+  { amendments }: Pick<TipFeed, 'amendments'>
 ): Promise<{ readonly layout: SourceLayout; readonly tip: DigestTip }> {
   const layout = await readLayout(connection, id.dbType, localTables);
   const tip = layout.heads && (await readTip(connection, layout.heads));
   if (!tip) throw new PlatformError('BLOCKS_EMPTY', { reason: 'No blocks in database' });
   const { height, hashes } = tip;
-  return { layout, tip: { height, hashes, fingerprint: layout.fingerprint, reorgs, amendments: amendments(height) } };
+  const compared = new Set(digestPlans(layout, height).map(({ name }) => name));
+  const { fingerprint } = layout;
+  return { layout, tip: { ...moment, height, hashes, fingerprint, compared, amendments: amendments(height) } };
 }
 
 /**
@@ -112,10 +164,14 @@ export class DigestPasses {
     const own = this.#isCommon(tip, part) ? part : null;
     const text = JSON.stringify(own);
     const isOfPart = (pass: DigestPass) => pass.part === null || JSON.stringify(pass.part) === text;
-    const known = this.#kept.find((pass) => !pass.isStale && isOfPart(pass) && isSameTip(pass.tip, tip));
+    const known = this.#kept.find((pass) => isOfPart(pass) && isCurrent(pass, tip));
     if (known) return known;
     const under = this.#starting.get(text);
-    if (under) return under;
+    if (under) {
+      const pass = await under;
+      // It may have begun before what this caller saw.
+      return pass.tip.readAt >= tip.readAt || isCurrent(pass, tip) ? pass : this.at(tip, part);
+    }
     const starting = this.#start(randomKey, own)
       .then((pass) => {
         this.#keep(pass);
@@ -247,22 +303,24 @@ export class DigestPasses {
     part: DigestPart,
     begin: (pass: DigestPass) => void
   ): Promise<readonly TableDigests[]> {
-    const [reorgs, { amendments }] = [this.#feed.reorgs(), this.#feed];
-    const held = new HeldSnapshot(await this.#open(), HELD_MS, () => this.#snapshots.delete(held));
+    const opened = await this.#open();
+    const moment = { ...momentOf(this.#feed), facts: await readFactsOn(opened) };
+    const held = new HeldSnapshot(opened, HELD_MS, () => this.#snapshots.delete(held));
     this.#snapshots.add(held);
     return held.use(async (connection) => {
-      const { layout, tip } = await readDigestTip(connection, this.#data, { reorgs, amendments });
+      const { layout, tip } = await readDigestTip(connection, this.#data, moment, this.#feed);
       const { height, hashes, fingerprint } = tip;
       const key = drawKey();
       const head = { block_height: height, ...hashes, fingerprint, algorithm: DIGEST_ALGORITHM, key } as const;
       const made = Promise.withResolvers<readonly TableDigests[]>();
       made.promise.catch(() => undefined);
-      const pass: DigestPass = { part, head, tip, tables: made.promise, layout, held, made: null, isStale: false };
+      const pass: DigestPass = { part, head, tip, tables: made.promise, layout, held, ...UNMADE };
       begin(pass);
       try {
         const inTurn = <T>(statement: () => Promise<T>) => this.#inTurn(statement);
         const covers = (table: string) => isInPart(part, table);
         pass.made = await readDigests(connection, layout, height, key, { covers, inTurn });
+        pass.tookMs = performance.now() - tip.readAt;
         made.resolve(pass.made);
         return pass.made;
       } catch (caught) {
@@ -270,6 +328,16 @@ export class DigestPasses {
         throw caught;
       }
     });
+  }
+}
+
+/** Reads the tables' facts on a connection that nobody else ends. */
+async function readFactsOn(connection: Connection): Promise<ReadonlyMap<string, TableFacts>> {
+  try {
+    return await readTableFacts(withDeadline(connection));
+  } catch (caught) {
+    connection.destroy();
+    return rethrow(caught);
   }
 }
 

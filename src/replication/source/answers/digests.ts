@@ -13,11 +13,13 @@ import {
 import type { SourceActorData } from '../../protocol.ts';
 import { digestPlans, readRangeRows, readRanges, sumOf, wholeTable } from '../../tables/digest.ts';
 import type { SourceLayout } from '../../tables/source-layout.ts';
+import { readTableFacts } from '../changes/table-facts.ts';
 import {
   type DigestPass,
   DigestPasses,
   type DigestTip,
   isSameTip,
+  momentOf,
   readDigestTip,
   type TipFeed,
   unknownKey
@@ -38,8 +40,8 @@ type TableQuery = DigestQuery & { readonly table: string };
  * Answers what clients ask of digests, one after the other, on a connection of its own that lasts as long as someone waits:
  * polling is not delayed by it, nor by the passes over all tables.
  *
- * Tables may change in place between two blocks: a pass is not begun anew for that before a table or a range turns out to hold
- * other rows than it says.
+ * Tables may change in place between two blocks: who asks for a key gets a pass that began before only while the tables' times stand
+ * still, and none of which a table or a range turned out to hold other rows than it says.
  */
 export class SourceDigests {
   readonly #data: Pick<SourceActorData, 'id' | 'localTables'>;
@@ -85,8 +87,9 @@ export class SourceDigests {
    * @throws {PlatformError} DIGEST_KEY_UNKNOWN
    */
   async #answerAsOf(pass: DigestPass, query: TableQuery): Promise<TableRanges | RangeRows> {
-    const { reorgs, amendments, height } = pass.tip;
-    const isValid = reorgs === this.#feed.reorgs() && amendments === this.#feed.amendments(height);
+    const { reorgs, amendments, height, learned } = pass.tip;
+    const isOfBranch = reorgs === this.#feed.reorgs() && amendments === this.#feed.amendments(height);
+    const isValid = isOfBranch && learned === this.#feed.learned();
     if (!isValid || !pass.held.isOpen) throw unknownKey();
     return pass.held.use((connection) => this.#answer(connection, pass.layout, pass, query));
   }
@@ -116,9 +119,10 @@ export class SourceDigests {
     this.#waiting++;
     try {
       return await this.#serial.use((connection) => {
-        const [reorgs, { amendments }] = [this.#feed.reorgs(), this.#feed];
+        const moment = momentOf(this.#feed);
         return inSnapshot(connection, async () => {
-          const { layout, tip } = await readDigestTip(connection, this.#data, { reorgs, amendments });
+          const facts = await readTableFacts(connection);
+          const { layout, tip } = await readDigestTip(connection, this.#data, { ...moment, facts }, this.#feed);
           return work(connection, layout, tip);
         });
       });

@@ -18,10 +18,17 @@ export interface TableFacts {
   readonly isNew: boolean;
   /** The id that the next row will get; null where there is no such column. */
   readonly nextId: number | null;
+  /** Start of the server's process, epoch seconds, give or take one. */
+  readonly started: number;
 }
+
+/** The facts by which a table shows that it changed. */
+type TableTimes = Pick<TableFacts, 'updateTime' | 'createTime' | 'started'>;
 
 /** A table shows the second in which the transaction that changed it began; the next one may have begun in the same. */
 const FRESH_S = 10;
+/** Clock readings and uptimes are whole seconds. */
+const START_TOLERANCE_S = 1;
 
 /**
  * Returns whether a change of the table that is not seen yet will show another time, however long its transaction
@@ -35,6 +42,16 @@ export function isSettled({ updateTime, isFresh }: TableFacts, before: string | 
 }
 
 /**
+ * Returns whether a table shows no change between two moments: a change that shows the second of the one before is not
+ * seen.
+ */
+export function isUnmoved(before: TableTimes, now: TableTimes): boolean {
+  if (before.updateTime !== now.updateTime || before.createTime !== now.createTime) return false;
+  // A server that ends forgets when its tables were changed.
+  return now.updateTime !== null || Math.abs(before.started - now.started) <= START_TOLERANCE_S;
+}
+
+/**
  * Reads MariaDB's facts about each table, in one statement of some 2 ms for 150 tables.
  *
  * It shows where to look first. Never rely on it alone: a transaction that committed at :36 may show :34, and a
@@ -44,7 +61,8 @@ export async function readTableFacts(connection: Statements): Promise<ReadonlyMa
   const found = await rows(
     connection,
     `SELECT TABLE_NAME AS name, TABLE_ROWS AS n, UPDATE_TIME AS t, CREATE_TIME AS c, AUTO_INCREMENT AS i, UNIX_TIMESTAMP(UPDATE_TIME) AS u,
-       UNIX_TIMESTAMP(NOW()) - UNIX_TIMESTAMP(UPDATE_TIME) AS age, UNIX_TIMESTAMP(NOW()) - UNIX_TIMESTAMP(CREATE_TIME) AS made, ${FINDER_KEY} IS NULL AS keyless
+       UNIX_TIMESTAMP(NOW()) - UNIX_TIMESTAMP(UPDATE_TIME) AS age, UNIX_TIMESTAMP(NOW()) - UNIX_TIMESTAMP(CREATE_TIME) AS made, ${FINDER_KEY} IS NULL AS keyless,
+       UNIX_TIMESTAMP() - (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME') AS started
      FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()`
   );
   // Without its key, anyone who writes rows could predict a checksum.
@@ -59,7 +77,8 @@ export async function readTableFacts(connection: Statements): Promise<ReadonlyMa
       const isNew = row['made'] === null || Number(row['made']) <= FRESH_S;
       const times = { updateTime: text(row['t']), createTime: text(row['c']) };
       const changedAt = row['u'] === null ? null : Math.floor(Number(row['u']));
-      return [name, { name, rows: Number(row['n'] ?? 0), ...times, changedAt, isFresh, isNew, nextId }];
+      const started = Math.round(Number(row['started']));
+      return [name, { name, rows: Number(row['n'] ?? 0), ...times, changedAt, isFresh, isNew, nextId, started }];
     })
   );
 }

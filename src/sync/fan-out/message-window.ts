@@ -35,6 +35,8 @@ export class MessageWindow {
   #first = 0;
   /** The tip before the first message; above all blocks where it is not known. */
   #base = Number.POSITIVE_INFINITY;
+  /** The highest block that was taken back by a reorg which is not here any more: up to it, a block may stand for two with its hash. */
+  #orphaned = -1;
   /** Subscribers without amendments cannot resume below this position: no block repeats what those before it brought. */
   #plainFirst = 0;
 
@@ -58,6 +60,7 @@ export class MessageWindow {
     for (; this.#messages.length - gone > messages || this.#bytes > bytes; gone++) {
       const oldest = this.#messages[gone]!;
       this.#bytes -= sizeOf(oldest.full, oldest.infra);
+      if (oldest.type === 'reorg') this.#orphaned = Math.max(this.#orphaned, this.#base);
       this.#base = sentHeight(oldest) ?? this.#base;
     }
     this.#messages.splice(0, gone);
@@ -84,7 +87,8 @@ export class MessageWindow {
   /**
    * Returns the position of what a subscriber lacks that stands at a block; null when that is not known here. A block that came twice,
    * with a reorg between, is found where it came first: a subscriber that has not seen the reorg gets it. Where the first one is not
-   * here any more, it gets the reorg in any case: rows differ also between blocks of one hash.
+   * here any more, it gets the reorg in any case: rows differ also between blocks of one hash. Where the reorg is not here either,
+   * nobody knows at which of the two blocks it stands.
    */
   behind({ height, hash }: ResumeBlock, isPlain: boolean): number | null {
     const found = this.#messages.findIndex(
@@ -92,7 +96,8 @@ export class MessageWindow {
     );
     const reorg = this.#messages.findIndex((message) => message.type === 'reorg' && message.height <= height);
     const position = this.#first + (this.#base >= height && reorg >= 0 ? Math.min(reorg, found + 1) : found + 1);
-    return found < 0 || (isPlain && position < this.#plainFirst) ? null : position;
+    if (found < 0 || height <= this.#orphaned) return null;
+    return isPlain && position < this.#plainFirst ? null : position;
   }
 
   /** The amendments of the last block, and what tells of them. */

@@ -14,7 +14,7 @@ import { TouchedLog, type TouchedTables } from './touched.ts';
 
 const NO_POSITION = 'the server tells no position of a snapshot: start it with log_bin; it must be a MariaDB';
 const UNSYNCED =
-  'sync_binlog is not 1, so that a crash may take the end of the binary log: after each restart of MariaDB all rows are compared; set sync_binlog = 1';
+  'sync_binlog or innodb_flush_log_at_trx_commit is not 1, so that a crash may take the end of the binary log, or rows that it names: after each restart of MariaDB all rows are compared; set both to 1';
 /** Actions of a foreign key by which InnoDB changes rows of the child. */
 const CASCADES = new Set(['CASCADE', 'SET NULL', 'SET DEFAULT']);
 /** Time for which a group waits for the log; it is mostly there before the snapshot. */

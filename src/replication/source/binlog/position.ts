@@ -15,7 +15,10 @@ export interface ServerPosition extends BinlogPosition {
   readonly server: string | null;
   /** Start of the server's process, epoch seconds of its clock, give or take one; absent in files of an earlier version. */
   readonly started?: number;
-  /** Whether what is committed is in the log on disk (`sync_binlog=1`): then a crash of the machine takes nothing from it. */
+  /**
+   * Whether what is committed is on disk, in the log (`sync_binlog=1`) and in the tables (`innodb_flush_log_at_trx_commit` 1 or 3): then a
+   * crash of the machine takes nothing from either, and the log names what is there.
+   */
   readonly isSynced?: boolean;
   /** Time in the head of the file, epoch milliseconds: another log may have a file of the same name. Absent: not known. */
   readonly began?: number;
@@ -59,7 +62,9 @@ interface LogState {
   readonly obstacle: string | null;
 }
 
-const SERVER_VARIABLES = ['server_uid', 'sync_binlog', ...LOG_SETTINGS];
+const SERVER_VARIABLES = ['server_uid', 'sync_binlog', 'innodb_flush_log_at_trx_commit', ...LOG_SETTINGS];
+/** Values by which InnoDB flushes its log with each commit. */
+const FLUSHED = new Set(['1', '3']);
 const SERVER_STATUS = ['Binlog_snapshot_file', 'Binlog_snapshot_position', 'Uptime', 'Slaves_running'];
 
 /**
@@ -78,7 +83,8 @@ export async function readLogState(statements: Statements): Promise<LogState> {
   const offset = Number(status.get('binlog_snapshot_position'));
   if (!file || !Number.isSafeInteger(offset) || offset <= 0) return { at: null, obstacle };
   const started = Number(clock!.now) - Number(status.get('uptime'));
-  const isSynced = variables.get('sync_binlog') === '1';
+  const isFlushed = FLUSHED.has(variables.get('innodb_flush_log_at_trx_commit') ?? '');
+  const isSynced = isFlushed && variables.get('sync_binlog') === '1';
   return { at: { file, offset, server: variables.get('server_uid') ?? null, started, isSynced }, obstacle };
 }
 

@@ -107,15 +107,25 @@ test('several questions at once begin one reader of the log', async () => {
   assert.equal(await readers(), before + 1);
 });
 
-test('after a restart of a server that writes its log late, it is not known what changed before', async () => {
+test('after a restart of a server that writes its log or its rows late, it is not known what changed before', async () => {
   const { at: here } = await inSnapshot(readLogState);
   assert.equal(here?.isSynced, false);
   assert.equal(isOfOneLog(here, { ...here, started: here.started! + 5 }), false);
   assert.equal(isOfOneLog(here, { ...here, started: here.started! + 5, isSynced: true }), true);
   assert.equal(isOfOneLog(here, { ...here, started: here.started! + 1 }), true);
-  await writer.query('SET GLOBAL sync_binlog = 1');
-  assert.equal((await inSnapshot(readLogState)).at?.isSynced, true);
+  const [settings] = await rows(writer, 'SELECT @@GLOBAL.innodb_flush_log_at_trx_commit AS flushed');
+  for (const [synced, flushed] of [
+    [1, 1],
+    [1, 0],
+    [1, 2],
+    [0, 1]
+  ] as const) {
+    await writer.query(`SET GLOBAL sync_binlog = ${synced}`);
+    await writer.query(`SET GLOBAL innodb_flush_log_at_trx_commit = ${flushed}`);
+    assert.equal((await inSnapshot(readLogState)).at?.isSynced, synced === 1 && flushed === 1, `${synced} ${flushed}`);
+  }
   await writer.query('SET GLOBAL sync_binlog = 0');
+  await writer.query(`SET GLOBAL innodb_flush_log_at_trx_commit = ${settings!['flushed']}`);
 });
 
 test('a setting that leaves changes out of the log is noticed with the next snapshot, and its end too', async () => {

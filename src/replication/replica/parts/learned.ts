@@ -13,9 +13,12 @@ export async function heedLearned(
   { store, sources }: Pick<Replica, 'store' | 'sources'>,
   learned: Learned | null | undefined
 ): Promise<boolean> {
+  const before = sources.learned;
   sources.learned = learned?.id ?? null;
   const { height, misses, learned: known } = store.state;
-  if (!learned || height === null || height > learned.height || known === learned.id || misses) return false;
+  if (!learned || height === null || height > learned.height || known === learned.id) return false;
+  // A comparison under way was begun before the source learned this.
+  if (misses) return before !== learned.id;
   await markMissing({ store });
   return true;
 }

@@ -74,6 +74,24 @@ test('the lab imports of the tests only their support', () => {
   assert.deepEqual(taken, []);
 });
 
+/** Everything that a guardian loads. It stays in memory beside each service: what is added here is paid once for each. */
+const OF_GUARDIAN = [
+  'src/config/environment.ts',
+  'src/main.ts',
+  'src/process/guardian-log.ts',
+  'src/process/guardian.ts',
+  'src/process/self.ts',
+  'src/services.ts'
+];
+
+test('a guardian loads its own few files, and no package', () => {
+  const loaded = new Set(['src/main.ts']);
+  for (const file of loaded)
+    for (const { target, isType, isLazy } of importsOf(file, readFileSync(file, 'utf8')))
+      if (!isType && !isLazy && !target.startsWith('node:')) loaded.add(target);
+  assert.deepEqual(Array.from(loaded).sort(), OF_GUARDIAN);
+});
+
 test('the environment is read only in src/config', () => {
   const readers = files.filter(
     ({ file, source }) => !file.startsWith('src/config/') && /\bprocess\.env\b/.test(source)
@@ -84,9 +102,9 @@ test('the environment is read only in src/config', () => {
   );
 });
 
-test("the program's place on disk, and that it may be one file, are known in one place", () => {
+test("the program's place on disk, and that it may be one file, are known in one room", () => {
   const knowing = files.filter(({ source }) => /\bimport\.meta\.|\bnode:sea\b/.test(source)).map(({ file }) => file);
-  assert.deepEqual(knowing, ['src/process/program.ts']);
+  assert.deepEqual(knowing.sort(), ['src/process/program.ts', 'src/process/self.ts']);
 });
 
 test('encoder, decoder and indexer read the text of an action by one module', () => {

@@ -125,11 +125,11 @@ export async function rememberNoTelemetry(): Promise<void> {
   }
 }
 
-/** Reports the start of a service. Ignores failures. */
-export async function reportService(name: string, env: Environment): Promise<void> {
+/** Reports the start of a service, by its process. @param pid of its guardian. Ignores failures. */
+export async function reportService(name: string, env: Environment, pid: number): Promise<void> {
   try {
     await reportStart({
-      start: startOf(name, env),
+      start: startOf(name, env, pid),
       isTest: env['NODE_TEST_CONTEXT'] !== undefined,
       config: configOf(env),
       directory: preferenceDirectory(),
@@ -142,11 +142,11 @@ export async function reportService(name: string, env: Environment): Promise<voi
 
 const configOf = (env: Environment) => loadConfig(telemetryVariables, readLocal(telemetryVariables, env)).values;
 
-/** Returns the facts about a start of a service by this process. */
-function startOf(service: string, env: Environment): Start {
+/** Returns the facts about a start of a service. @param pid of its guardian */
+function startOf(service: string, env: Environment, pid = process.pid): Start {
   const local = readLocal(telemetryVariables, env);
   const textOf = (name: string) => findText(name, local).text;
   const coin = textOf('INDEXER_COIN');
   const network = textOf('NETWORK') ?? (coin && `${coin}:${textOf('INDEXER_NETWORK') ?? 'mainnet'}`);
-  return { service, pid: process.pid, ...(network ? { network } : {}) };
+  return { service, pid, ...(network ? { network } : {}) };
 }

@@ -3,7 +3,7 @@ import { reachableUrl } from '../config/service-url.ts';
 import type { Environment } from '../config/variables.ts';
 import { COMMANDS, type NodeAddress, type Part, type Plan, type Server, urlOf } from '../installation/plan.ts';
 import { INHERITED, variablesOf } from '../installation/variables.ts';
-import { SELF } from '../process/program.ts';
+import { SELF } from '../process/self.ts';
 import { edgeVariablesOf, variablesOfEdge } from './edges.ts';
 import type { ServiceOrder } from './processes/process.ts';
 import { DEVNET, type DevnetHub, type DevnetSettings, type EdgePlan, HOST, logPath } from './settings.ts';

@@ -4,8 +4,8 @@ import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { environment } from '../config/environment.ts';
 import type { Environment } from '../config/variables.ts';
-import { createLogger, type Logger } from '../log.ts';
-import { SELF, sharedEntries } from './program.ts';
+import { type GuardianLog, guardianLog } from './guardian-log.ts';
+import { SELF, sharedEntries } from './self.ts';
 
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** Lifetime of a service after which a restart begins with the shortest pause again. */
@@ -51,6 +51,8 @@ export interface GuardedService {
   readonly argv: readonly string[];
   /** Whether its main thread mostly makes answers. */
   readonly makesAnswers?: boolean;
+  /** Whether it is to send a usage ping, once in the guardian's life. */
+  readonly reports?: boolean;
   /** Its name in the guardian's log lines; needed where the guardian has several. */
   readonly name?: string;
   /** Its variables; default: those of this process. */
@@ -67,6 +69,17 @@ interface GuardianTimes {
   readonly firstPauseMs?: number;
 }
 
+/** Settings of a guardian of one service. */
+interface GuardOptions extends GuardianTimes, Pick<GuardedService, 'makesAnswers'> {
+  /** Whether its service is to send a usage ping for this start. */
+  readonly reports?: boolean;
+}
+
+/** Message of a guardian to its service: a usage ping may be sent for the start of the guardian. */
+const REPORT = 'report the start';
+/** Time from its start until then: a service has both cores to start with, and one that ends before is told by a later start. */
+const REPORT_AFTER_MS = 2_000;
+
 /**
  * Runs this program again as a child, the service, and restarts it when it dies.
  *
@@ -75,10 +88,9 @@ interface GuardianTimes {
  */
 export async function runGuarded(
   argv: readonly string[],
-  log: Logger = createLogger('guardian'),
-  { makesAnswers = false, ...times }: GuardianTimes & Pick<GuardedService, 'makesAnswers'> = {}
+  { makesAnswers = false, reports = false, ...times }: GuardOptions = {}
 ): Promise<number> {
-  const [code] = await guardAll([{ argv, makesAnswers }], log, times);
+  const [code] = await guardAll([{ argv, makesAnswers, reports }], guardianLog('guardian'), times);
   return code!;
 }
 
@@ -94,11 +106,11 @@ export async function runGuarded(
  */
 export async function guardAll(
   services: readonly GuardedService[],
-  log: Logger,
+  log: GuardianLog,
   { marginMs = STOP_MARGIN_MS, firstPauseMs = FIRST_PAUSE_MS }: GuardianTimes = {}
 ): Promise<readonly number[]> {
   const stop = new AbortController();
-  const entries = sharedEntries();
+  const entries = await sharedEntries();
   const guarded = services.map((service) => new Guarded(service, log, entries));
   for (const signal of FORWARDED) {
     process.on(signal, () => {
@@ -112,12 +124,12 @@ export async function guardAll(
 /** The life of one service: its processes one after another. */
 class Guarded {
   readonly #service: GuardedService;
-  readonly #log: Pick<Logger, 'error' | 'fatal'>;
+  readonly #log: GuardianLog;
   readonly #entries: Environment;
   #child: ChildProcess | undefined;
   #graceMs = DEFAULT_GRACE_MS;
 
-  constructor(service: GuardedService, log: Logger, entries: Environment) {
+  constructor(service: GuardedService, log: GuardianLog, entries: Environment) {
     this.#service = service;
     this.#log = service.name === undefined ? log : log.child({ service: service.name });
     this.#entries = entries;
@@ -134,12 +146,18 @@ class Guarded {
     this.#child?.kill(signal);
   }
 
+  /** The service sends it: a guardian does not load what a ping needs. */
+  #askForReport(): void {
+    if (this.#child?.connected) this.#child.send(REPORT, () => undefined); // one that ends now is told by a later start
+  }
+
   #isRunning(): boolean {
     return this.#child?.exitCode === null && this.#child.signalCode === null;
   }
 
   /** Keeps it running until the signal. @returns its exit code */
   async run(stop: AbortSignal, firstPauseMs: number): Promise<number> {
+    if (this.#service.reports) setTimeout(() => this.#askForReport(), REPORT_AFTER_MS).unref();
     for (let deaths = 0; !stop.aborted; ) {
       const startedAt = performance.now();
       this.#child = start(this.#service, this.#entries);
@@ -196,9 +214,16 @@ export function nameGrace(graceMs: number): void {
   if (process.connected) process.send?.({ graceMs });
 }
 
-/** Stops the service when its guardian is gone: as by SIGTERM, and by force when that takes too long. */
-export function endWithGuardian(): void {
+/**
+ * Stops the service when its guardian is gone: as by SIGTERM, and by force when that takes too long.
+ *
+ * @param report sends a usage ping; called when the guardian wants one
+ */
+export function endWithGuardian(report: () => void = () => undefined): void {
   if (!process.connected) return;
+  process.on('message', (message) => {
+    if (message === REPORT) report();
+  });
   process.channel?.unref();
   process.once('disconnect', () => {
     // `process.exit` would wait for a thread that cannot be interrupted.

@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import manifest from '../../package.json' with { type: 'json' };
-import { EntryDirectory, makePrivateDirectory, SHARED_DIRECTORY } from './entry-directory.ts';
+import { EntryDirectory } from './entry-directory.ts';
 
 /**
  * Returns the URL of a file of the source.
@@ -15,11 +15,6 @@ import { EntryDirectory, makePrivateDirectory, SHARED_DIRECTORY } from './entry-
  * `build.json`, `licences.txt.gz`, `entries.json` (SHA-256 of each entry, and what it loads), `entries/…` and `web/…`.
  */
 const inSource = (path: string) => new URL(`../../${path}`, import.meta.url);
-
-/** Command that runs this program again; arguments follow. */
-export const SELF: readonly [string, ...string[]] = isSea()
-  ? [process.execPath]
-  : [process.execPath, ...process.execArgv, process.argv[1] ?? ''];
 
 let entries: EntryDirectory | undefined;
 let isBundled: boolean | undefined;
@@ -42,16 +37,6 @@ export function entryUrl(name: string): URL {
     readAsset(`entries/${entry}`)
   );
   return pathToFileURL(entries.place(`${name}.mjs`));
-}
-
-/**
- * Returns the variables by which a process shares its entries with child processes of this program, so that nothing
- * remains when one is killed.
- *
- * @throws {PlatformError} TEMP_UNUSABLE
- */
-export function sharedEntries(): Readonly<Record<string, string>> {
-  return isSea() ? { [SHARED_DIRECTORY]: makePrivateDirectory() } : {};
 }
 
 /** Returns the console's built files by their path below `dist/web`; none when it was not built. */

@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { availableParallelism, constants } from 'node:os';
 import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '../../src/devnet/processes/free-port.ts';
 import { memoryVariables } from '../../src/process/guardian.ts';
 import { makesAnswers } from '../../src/services.ts';
 import { PATIENCE_MS } from '../support/patience.ts';
+import { startGuardedService } from '../support/service-process.ts';
+import { eventually } from '../support/sync/sync-process.ts';
 
 const SERVICE = fileURLToPath(new URL('../fixtures/guarded-service.ts', import.meta.url));
 
@@ -169,6 +173,28 @@ test('when the guardian is killed the service ends as by SIGTERM', async () => {
   guardian.kill('SIGKILL');
   await next('SIGTERM');
   await untilGone(pid);
+});
+
+/** Megabytes of a process's memory. */
+const memoryOf = (pid: number) =>
+  Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1e3;
+
+test('a guardian takes half of the memory that a service takes before it has done anything', async (t) => {
+  const port = String(await freePort());
+  const away = { HUB_DB_HOST: '127.0.0.1', HUB_DB_PORT: '9', HUB_DB_NAME: 'h', HUB_DB_USER: 'u', HUB_DB_PASS: 'p' };
+  const start = async () => {
+    const started = startGuardedService('hub', { ...away, HUB_HOST: '127.0.0.1', HUB_PORT: port });
+    const answers = async () => (await fetch(`http://127.0.0.1:${port}/livez`)).ok;
+    await eventually('the hub answers', () => answers().catch(() => false));
+    return started;
+  };
+  const first = await start();
+  first.child.kill('SIGTERM');
+  await first.exited; // what it compiled is kept for the next start
+  const { child } = await start();
+  const guardianMb = memoryOf(child.pid!);
+  t.diagnostic(`${guardianMb} MB`);
+  assert.ok(guardianMb < 75, `${guardianMb} MB`);
 });
 
 test('a service that answers strangers has a small young generation, unless the operator says otherwise', () => {

@@ -37,15 +37,8 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // The console runs in a browser: it shares records with the services and no code of theirs.
   'web/': ['@noble/hashes/', 'type src/sync/fan-out/', 'type src/service/', 'src/wire/'],
   // The compositions: they know every room and hold no logic of one.
-  'src/main.ts': [
-    'src/cli/',
-    'src/services.ts',
-    'src/discovery/',
-    'src/process/',
-    'src/config/',
-    'src/errors.ts',
-    'src/log.ts'
-  ],
+  // A guardian: `src/cli/` is loaded by a dynamic import, in other processes.
+  'src/main.ts': ['src/cli/', 'src/services.ts', 'src/process/', 'src/config/'],
   // The modules that package.json exports: for Node without this program.
   'src/library/': ['machines/all.ts', 'src/consensus/', 'src/wire/'],
   'src/cli/': ['node:', 'typebox', BELOW],
@@ -777,6 +770,8 @@ interface Import {
   readonly target: string;
   /** It leaves nothing at run time. */
   readonly isType: boolean;
+  /** It is loaded when it is asked for. */
+  readonly isLazy: boolean;
 }
 
 /** Static imports and re-exports, bare imports, and dynamic imports of a literal. */
@@ -787,7 +782,7 @@ export function importsOf(file: string, source: string): Import[] {
   return [...source.matchAll(IMPORTS)].map(([, type, fromStatic, bare, dynamic]) => {
     const specifier = fromStatic ?? bare ?? dynamic ?? '';
     const target = specifier.startsWith('.') ? posix.join(posix.dirname(file), specifier) : specifier;
-    return { target, isType: type !== undefined };
+    return { target, isType: type !== undefined, isLazy: dynamic !== undefined };
   });
 }
 

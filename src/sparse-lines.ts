@@ -10,7 +10,7 @@ interface Told {
 
 /** Lets one line of the log through for each cause and half a minute: callers must not choose how much is logged. */
 export class SparseLines {
-  readonly #told = new Map<string, Told>();
+  readonly #lines = new Map<string, Told>();
   readonly #now: () => number;
 
   /** @param now milliseconds by a clock that nobody sets */
@@ -20,13 +20,13 @@ export class SparseLines {
 
   /** @returns how many lines of this cause were left out since the last one; null: this one is left out too */
   take(cause: string): number | null {
-    const name = this.#told.has(cause) || this.#told.size < MOST_CAUSES ? cause : '';
-    const told = this.#told.get(name);
-    if (told && this.#now() - told.at < INTERVAL_MS) {
-      told.more++;
+    const name = this.#lines.has(cause) || this.#lines.size < MOST_CAUSES ? cause : '';
+    const line = this.#lines.get(name);
+    if (line && this.#now() - line.at < INTERVAL_MS) {
+      line.more++;
       return null;
     }
-    this.#told.set(name, { at: this.#now(), more: 0 });
-    return told?.more ?? 0;
+    this.#lines.set(name, { at: this.#now(), more: 0 });
+    return line?.more ?? 0;
   }
 }

@@ -74,8 +74,8 @@ async function look(): Promise<ExplorerReport> {
       : { type: 'ledger.failed' }
   );
   const state = availability.getSnapshot().value;
-  const told = { state, circuit, height, time: newest?.time ?? null, mark, decoderTip, lastError, upstream };
-  return copies ? { ...told, replicas: copies } : told;
+  const current = { state, circuit, height, time: newest?.time ?? null, mark, decoderTip, lastError, upstream };
+  return copies ? { ...current, replicas: copies } : current;
 }
 
 while (!stopping.signal.aborted) {

@@ -133,14 +133,14 @@ async function open(): Promise<Running> {
       host.fail(reason);
     }
   });
-  let [told, asked] = ['', '[]'];
+  let [sent, asked] = ['', '[]'];
   const tellState = () => {
     const round = hub.rounds?.last ?? null;
     const { tests } = hub.capabilities;
     const state = { phase: hub.phase, ...hub.standing, peers: mesh.peers, tests, accused, round };
     const text = JSON.stringify(state);
-    if (text !== told) host.tell('validator', state);
-    told = text;
+    if (text !== sent) host.tell('validator', state);
+    sent = text;
     const { questions } = hub.witness;
     const questionsText = JSON.stringify(questions);
     if (questionsText !== asked) host.tell('questions', questions);

@@ -40,8 +40,8 @@ export function chainPipeline(id: ActorId, view: ChainView, now: number): Pipeli
 /** Returns the condition of the loop. A node that does not answer is named in its own box, with its remedy. */
 function writerCondition({ report, crash }: ChainView, isHeard: boolean | null, now: number): Condition {
   const fault = isHeard === false ? 'its coin node does not answer' : alarmText(report?.alarm);
-  const told = report && { ...report, haltReason: report.haltReason ?? fault };
-  const condition = loopCondition(crash, told, report && knownLagOf(report, now));
+  const shown = report && { ...report, haltReason: report.haltReason ?? fault };
+  const condition = loopCondition(crash, shown, report && knownLagOf(report, now));
   const isCut = isHeard === false || report?.isDatabaseReachable === false;
   const isIdle = isCut && condition.state !== 'failed';
   return isIdle ? { ...condition, state: 'waiting' } : condition;

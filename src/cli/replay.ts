@@ -59,8 +59,8 @@ export const replayCommand: Command = {
     }
     const summary = `${counts.same} transitions the same, ${counts.parted} parted, ${counts.skipped} skipped (starts)`;
     const lines = differences.map(({ entry, step, found }) => describe(entry, step, found));
-    const told = differences.map(({ entry, found }) => ({ ...entry, now: found }));
-    console.log(values.json ? JSON.stringify({ ...counts, differences: told }) : [...lines, summary].join('\n'));
+    const results = differences.map(({ entry, found }) => ({ ...entry, now: found }));
+    console.log(values.json ? JSON.stringify({ ...counts, differences: results }) : [...lines, summary].join('\n'));
     return counts.parted === 0 ? 0 : 1;
   }
 };

@@ -60,8 +60,8 @@ export const telemetryCommand = {
         reason: `telemetry ${[word, service, ...more].join(' ').trim()}: show, show <service>, on or off`
       });
     const directory = preferenceDirectory();
-    const told = word === 'show' ? await show(directory, service, env) : await choose(directory, word === 'off', env);
-    console.log(values.json ? JSON.stringify(told) : textOf(told));
+    const answer = word === 'show' ? await show(directory, service, env) : await choose(directory, word === 'off', env);
+    console.log(values.json ? JSON.stringify(answer) : textOf(answer));
     return 0;
   }
 } satisfies Command<typeof telemetryVariables>;

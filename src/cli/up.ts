@@ -59,7 +59,7 @@ export const upCommand: Command<typeof upVariables> = {
       await prepareDatabase(plan, parts, config);
       const services = await Promise.all(parts.map((part) => serviceOf(part, plan, local, directory)));
       const ending = new AbortController();
-      const tell = (said: Said) => console.log(json ? JSON.stringify(said) : textOf(said));
+      const tell = (event: Said) => console.log(json ? JSON.stringify(event) : textOf(event));
       const telling = tellStart({ plan, parts, directory, signal: ending.signal, tell });
       const codes = await guardAll(services, guardianLog('up'));
       ending.abort();
@@ -135,7 +135,7 @@ interface Start {
   readonly parts: readonly Part[];
   readonly directory: string;
   readonly signal: AbortSignal;
-  readonly tell: (said: Said) => void;
+  readonly tell: (event: Said) => void;
 }
 
 /** Registers the modules with the hub, and prints each part's URL when it answers. */
@@ -152,14 +152,14 @@ async function tellStart({ plan, parts, directory, signal, tell }: Start): Promi
   tell({ event: 'ready', seconds: Math.round((performance.now() - beganAt) / 1000) });
 }
 
-function textOf(said: Said): string {
-  switch (said.event) {
+function textOf(event: Said): string {
+  switch (event.event) {
     case 'starting':
-      return `${said.services} services start; logs: ${said.logs}; key: ${said.key}`;
+      return `${event.services} services start; logs: ${event.logs}; key: ${event.key}`;
     case 'answers':
-      return `${said.service.padEnd(8)}  ${said.url}`;
+      return `${event.service.padEnd(8)}  ${event.url}`;
     case 'ready':
-      return `all services answer after ${said.seconds} s; platform-node status --all tells how they are`;
+      return `all services answer after ${event.seconds} s; platform-node status --all tells how they are`;
   }
 }
 

@@ -140,8 +140,8 @@ function heightOf(value: string | undefined): number {
 }
 
 function otherBase(name: string, before: string | undefined, now: string | undefined, tip: number): PlatformError {
-  const said = (value: string | undefined) => value ?? 'not there';
+  const shown = (value: string | undefined) => value ?? 'not there';
   const where = tip < 0 ? 'no block is written' : `blocks up to ${tip} are written by the former`;
-  const reason = `${name} is ${said(before)} in the database and ${said(now)} by the settings and the profile; ${where}: use that profile, or name a new database`;
+  const reason = `${name} is ${shown(before)} in the database and ${shown(now)} by the settings and the profile; ${where}: use that profile, or name a new database`;
   return new PlatformError('DATABASE_UNUSABLE', { reason });
 }

@@ -345,8 +345,8 @@ export function databaseError(caught: unknown, detail: Record<string, unknown> =
     sqlMessage?: string;
     message?: string;
   };
-  const said = sqlMessage || message || code || 'MariaDB did not answer';
-  const reason = `${said}${remedyOf(errno, sql)}`;
+  const failure = sqlMessage || message || code || 'MariaDB did not answer';
+  const reason = `${failure}${remedyOf(errno, sql)}`;
   const kind = code !== undefined && REFUSALS.has(code) ? 'DATABASE_REFUSED' : 'DATABASE_UNAVAILABLE';
   return new PlatformError(kind, { reason, sql: code, errno, ...detail }, { cause: caught });
 }

@@ -61,16 +61,16 @@ function readSeeds(path: string, count: number): readonly string[] {
 }
 
 /** State of one hub in its set, as far as a devnet needs it. */
-interface Standing {
+interface ValidatorState {
   readonly leader: string;
   readonly seq: number;
   readonly members: readonly { readonly connected: boolean }[];
 }
 
 /** Asks a hub how it stands. @throws an Error that says what came instead */
-export async function askStanding({ port }: DevnetHub, apiKey: string): Promise<Standing> {
+export async function askStanding({ port }: DevnetHub, apiKey: string): Promise<ValidatorState> {
   const signal = AbortSignal.timeout(ASK_TIMEOUT_MS);
-  return (await callMethod(`http://${HOST}:${port}/`, 'getfederation', {}, { apiKey, signal })) as Standing;
+  return (await callMethod(`http://${HOST}:${port}/`, 'getfederation', {}, { apiKey, signal })) as ValidatorState;
 }
 
 /** Waits until each hub is connected to all others. @throws {PlatformError} ACTOR_TIMEOUT */

@@ -47,7 +47,7 @@ export class EdgeDirectory implements ActorDirectory {
     const origin = this.#values.of(id);
     const { height, blockTime, hashes, schema } = position;
     // Before the stream has said it, the origin's word counts where it is about the same block.
-    const told = origin?.height === height && sameBlock(origin.hashes, hashes) ? origin : undefined;
+    const known = origin?.height === height && sameBlock(origin.hashes, hashes) ? origin : undefined;
     const tip = Math.max(height, origin?.height ?? height);
     const waitsFor = this.waitsFor(id);
     return {
@@ -65,8 +65,8 @@ export class EdgeDirectory implements ActorDirectory {
       lagBlocks: tip - height,
       schemaFingerprint: schema,
       lastError: waitsFor,
-      settledHeight: position.settledHeight ?? told?.settledHeight ?? null,
-      amendments: position.amendments ?? told?.amendments ?? null
+      settledHeight: position.settledHeight ?? known?.settledHeight ?? null,
+      amendments: position.amendments ?? known?.amendments ?? null
     };
   }
 

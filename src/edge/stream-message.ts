@@ -42,17 +42,17 @@ export async function readMessage(
   message: StoredMessage,
   lost: AbortSignal
 ): Promise<StreamMessage> {
-  const told = (name: string) => {
+  const headerOf = (name: string) => {
     const full = `Platform-${name}`;
     return message.headers?.has(full) ? message.headers.get(full) : null;
   };
-  const [type, height] = [told('Type') ?? '', Number(told('Height'))];
+  const [type, height] = [headerOf('Type') ?? '', Number(headerOf('Height'))];
   if (!TYPES.includes(type) || !Number.isSafeInteger(height)) throw foreign(id, message, 'is of no known type');
-  const [bucket, key] = [told('Bucket'), told('Key')];
+  const [bucket, key] = [headerOf('Bucket'), headerOf('Key')];
   const body =
     bucket === null || key === null ? message.data : await readObject(nats, { bucket, key, seq: message.seq }, lost);
   const sha256 = createHash('sha256').update(body).digest('hex');
-  if (body.length !== Number(told('Size')) || sha256 !== told('Sha256'))
+  if (body.length !== Number(headerOf('Size')) || sha256 !== headerOf('Sha256'))
     throw new PlatformError('STREAM_BODY_DIFFERS', {
       reason: `message ${message.seq} of ${databaseKey(id)} has ${body.length} bytes and another hash than its headers say`
     });
@@ -62,9 +62,9 @@ export async function readMessage(
     height,
     body,
     facts,
-    hash: told('Hash'),
-    previous: told('Previous'),
-    schema: told('Schema')
+    hash: headerOf('Hash'),
+    previous: headerOf('Previous'),
+    schema: headerOf('Schema')
   };
 }
 

@@ -18,8 +18,8 @@ export function encoderPipeline(network: string, { isFit, fault, trackerFault }:
     const remedy = `${trackerFault}; ${new PlatformError('TRACKER_UNAVAILABLE', {}).hint}`;
     const upstream = { role: 'tracker', name: network };
     const { nodes, edges } = pipelineBehind({ ...common, upstream, waitsFor: 'its tracker', remedy }, false);
-    const told = nodes.map((node) => (node.role === 'encoder' ? { ...node, reason: trackerFault } : node));
-    return { nodes: told, edges };
+    const shown = nodes.map((node) => (node.role === 'encoder' ? { ...node, reason: trackerFault } : node));
+    return { nodes: shown, edges };
   }
   const remedy = fault ?? 'check NODE_URL, NODE_PORT, NODE_USER and NODE_PASSWORD';
   return pipelineBehind(

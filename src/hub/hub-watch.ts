@@ -78,9 +78,9 @@ export async function watchHub({
 
 /** Logs sentences as warnings, and the same ones only once. */
 export function warnOfChanges(log: Pick<Logger, 'warn'>): (sentences: readonly string[]) => void {
-  let said = '';
+  let lastLine = '';
   return (sentences) => {
-    if (sentences.join() !== said) for (const sentence of sentences) log.warn(sentence);
-    said = sentences.join();
+    if (sentences.join() !== lastLine) for (const sentence of sentences) log.warn(sentence);
+    lastLine = sentences.join();
   };
 }

@@ -58,10 +58,10 @@ export class KeptConfigs {
     const kept = answers.get(name);
     if (kept) return kept;
     const changed = entries.filter(({ changedAt }) => changedAt >= since);
-    const told = masked
+    const values = masked
       ? changed.map((entry) => (isPassword(entry.param) ? { ...entry, value: MASK } : entry))
       : changed;
-    const answer = new KeptResult({ configs: buildTree(told), ...head });
+    const answer = new KeptResult({ configs: buildTree(values), ...head });
     if (answers.size === MOST_ANSWERS) answers.delete(answers.keys().next().value ?? name);
     answers.set(name, answer);
     return answer;

@@ -134,8 +134,8 @@ export function pickSettings(
       );
     for (const [variable, place] of Object.entries(places)) {
       const isThere = place.beside === undefined || first?.[1][place.beside];
-      const said = place.params.map((param) => first?.[1][param]).find(Boolean) ?? (first && place.present);
-      const text = place.service === service && isThere && said;
+      const value = place.params.map((param) => first?.[1][param]).find(Boolean) ?? (first && place.present);
+      const text = place.service === service && isThere && value;
       if (text === MASK) problems.push(`the hub tells ${variable} to callers with its key alone: set HUB_API_KEY`);
       else if (text && isUsable(text)) texts[variable] = text;
       else if (text) problems.push(`what the hub has for ${variable} is too long, or holds control characters`);

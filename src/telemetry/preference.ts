@@ -67,9 +67,9 @@ export async function changePreference<T>(
 ): Promise<T> {
   return await inTurn(directory, async () => {
     const known = await readPreference(directory);
-    const [next, told] = change(known);
+    const [next, answer] = change(known);
     if (next !== known) await writePreference(directory, next);
-    return told;
+    return answer;
   });
 }
 

@@ -6,10 +6,10 @@ import { addRequest } from './request-form.ts';
  * service's address and a form that sends the request.
  */
 export function enliven(main: HTMLElement): void {
-  const told = h('p', { role: 'status', class: 'quiet' });
+  const status = h('p', { role: 'status', class: 'quiet' });
   const field = h('input', { type: 'search', 'aria-label': 'Filter', placeholder: 'path, method, word' });
-  field.addEventListener('input', () => setText(told, filter(main, field.value.trim().toLowerCase())));
-  main.prepend(h('div', { class: 'bar' }, field, told));
+  field.addEventListener('input', () => setText(status, filter(main, field.value.trim().toLowerCase())));
+  main.prepend(h('div', { class: 'bar' }, field, status));
   main.addEventListener(
     'toggle',
     ({ target }) => {

@@ -61,9 +61,9 @@ export class Chart {
    */
   update(state: string | null, transitions: readonly TransitionEntry[], since: number | null = null): void {
     const last = transitions.at(-1);
-    const told = last ? `; last: ${eventText(last.event)} at ${clockText(last.at)}` : '';
+    const lastEvent = last ? `; last: ${eventText(last.event)} at ${clockText(last.at)}` : '';
     const lasts = state === null || since === null ? '' : ` for ${duration(Date.now() - since)}`;
-    setText(this.#caption, `${this.#machine}: ${state ?? 'down'}${lasts}${told}`);
+    setText(this.#caption, `${this.#machine}: ${state ?? 'down'}${lasts}${lastEvent}`);
     this.#showChosen(transitions);
     for (const node of this.#states)
       node.classList.toggle('active', state !== null && isWithin(state, node.dataset['state']!));

@@ -16,7 +16,7 @@ export class Plot {
   readonly #pointed = make('path', { class: 'pointed' });
   readonly #most = make('text', { x: `${LEFT - 4}`, y: `${TOP + 6}`, 'text-anchor': 'end' });
   readonly #from = make('text', { x: `${LEFT}`, y: `${HEIGHT - 2}` });
-  readonly #told = make('text', { x: `${WIDTH}`, y: `${HEIGHT - 2}`, 'text-anchor': 'end' });
+  readonly #caption = make('text', { x: `${WIDTH}`, y: `${HEIGHT - 2}`, 'text-anchor': 'end' });
   readonly #isMost: boolean;
   #shown: Bars = NO_BARS;
   #at: number | null = null;
@@ -31,7 +31,7 @@ export class Plot {
     const axes = make('path', { class: 'axes', d: `M${LEFT} ${TOP}V${BOTTOM}H${WIDTH}` });
     const zero = make('text', { x: `${LEFT - 4}`, y: `${BOTTOM}`, 'text-anchor': 'end' });
     zero.textContent = '0';
-    this.element.append(axes, this.#bars, this.#pointed, this.#most, zero, this.#from, this.#told, name);
+    this.element.append(axes, this.#bars, this.#pointed, this.#most, zero, this.#from, this.#caption, name);
     this.element.addEventListener('pointermove', (event) => this.#point(event));
     this.element.addEventListener('pointerleave', () => this.#point(null));
   }
@@ -60,7 +60,7 @@ export class Plot {
     const value = this.#at === null ? undefined : values[this.#at];
     set(this.#pointed, this.#at === null ? '' : bar(this.#at, 1));
     const ago = ((BARS - (this.#at ?? 0)) * spanMs) / BARS;
-    write(this.#told, value === undefined ? 'now' : `${value} at ${clockText(now - ago)}`);
+    write(this.#caption, value === undefined ? 'now' : `${value} at ${clockText(now - ago)}`);
   }
 }
 

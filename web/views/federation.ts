@@ -48,7 +48,7 @@ const REASONS: Readonly<Record<string, string>> = {
 /** The set of hubs: who is missing and why writes wait, what each is capable of, the rounds of prices, and who lied. */
 export class Federation implements View {
   readonly element = h('section', {}, h('h2', {}, 'The set of hubs'));
-  readonly #told = h('p', { role: 'status', id: 'set-state' });
+  readonly #status = h('p', { role: 'status', id: 'set-state' });
   readonly #ring = h('div', { class: 'ring' });
   readonly #members = new Table('Hubs', ['Hub', 'Part', 'Connection', 'Self-tests that fail']);
   readonly #capabilities = new Table('Capabilities', ['Hub', ...CAPABILITIES]);
@@ -64,7 +64,7 @@ export class Federation implements View {
       h('div', { class: 'card' }, ...content)
     ];
     this.element.append(
-      this.#told,
+      this.#status,
       h('div', { class: 'card' }, this.#ring, this.#members.element),
       ...card('Capabilities', this.#capabilities.element),
       ...card('Rounds of prices, newest first', this.#rounds.element),
@@ -88,15 +88,15 @@ export class Federation implements View {
     try {
       const set = (await callMethod('getfederation', {})) as FederationWords;
       const { text, kind } = findTrouble(set);
-      setText(this.#told, text);
-      this.#told.className = kind;
+      setText(this.#status, text);
+      this.#status.className = kind;
       this.#ring.replaceChildren(drawRing(set));
       this.#members.update(
         set.members.map(({ pubkey, connected }) => ({ key: pubkey, cells: memberCells(set, pubkey, connected) }))
       );
     } catch (fault) {
-      setText(this.#told, (fault as Error).message || 'the key is not accepted');
-      this.#told.className = 'bad';
+      setText(this.#status, (fault as Error).message || 'the key is not accepted');
+      this.#status.className = 'bad';
     }
   }
 

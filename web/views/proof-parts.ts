@@ -65,14 +65,14 @@ function stepOf({ hash, position }: ProofStep, path: readonly string[], index: n
 
 /** Makes a field that compares the root with one that the reader has from elsewhere. */
 function comparison(root: string): Element {
-  const told = h('span', { role: 'status' });
+  const status = h('span', { role: 'status' });
   const field = h('input', { size: '40', autocomplete: 'off', placeholder: '64 hex digits' });
   field.addEventListener('input', () => {
     const given = field.value.trim().toLowerCase();
-    told.className = given === root ? 'good' : 'bad';
-    setText(told, given === '' ? '' : given === root ? 'It is the same root.' : 'It is another root.');
+    status.className = given === root ? 'good' : 'bad';
+    setText(status, given === '' ? '' : given === root ? 'It is the same root.' : 'It is another root.');
   });
-  return h('div', { class: 'bar' }, h('label', {}, 'Root from another source ', field), told);
+  return h('div', { class: 'bar' }, h('label', {}, 'Root from another source ', field), status);
 }
 
 async function copy(text: string, button: Element): Promise<void> {

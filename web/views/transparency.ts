@@ -30,7 +30,7 @@ export class Transparency implements View {
   readonly element = h('section', {}, h('h2', {}, 'Transparency log'));
   readonly #databases = h('select', { 'aria-label': 'Database', change: () => this.#turnTo(0) });
   readonly #block = h('input', { type: 'number', min: '1', step: '1', required: true });
-  readonly #told = h('p', { role: 'status' });
+  readonly #status = h('p', { role: 'status' });
   readonly #open = h('p', { class: 'quiet' });
   readonly #epochs = new Table('Epochs', ['Epoch', 'Blocks', 'Leaves', 'Root', 'Committed']);
   readonly #newer = h('button', { type: 'button', click: () => this.#turnTo(this.#page - 1) }, 'Newer');
@@ -58,7 +58,7 @@ export class Transparency implements View {
       ),
       this.#result,
       h('h2', {}, 'Epochs, newest first'),
-      this.#told,
+      this.#status,
       this.#open,
       h('div', { class: 'card' }, this.#epochs.element, h('div', { class: 'bar' }, this.#newer, this.#older))
     );
@@ -74,9 +74,9 @@ export class Transparency implements View {
     if (!state.last) return;
     this.#height = state.database(this.#databases.value)?.report?.height ?? null;
     if (keys.length > 0 && state.last.mode === 'server') this.#showWanted();
-    if (keys.length === 0) setText(this.#told, 'No indexer database here: only those have a transparency log.');
+    if (keys.length === 0) setText(this.#status, 'No indexer database here: only those have a transparency log.');
     else if (state.last.mode !== 'server')
-      setText(this.#told, 'Epochs and proofs are given by servers; this is a client.');
+      setText(this.#status, 'Epochs and proofs are given by servers; this is a client.');
     else if (performance.now() - this.#askedAt > EPOCHS_EVERY_MS) void this.#showEpochs();
   }
 
@@ -103,7 +103,7 @@ export class Transparency implements View {
       const path = `/transparency/${this.#databases.value}/epochs?page=${this.#page}&limit=${EPOCHS}`;
       const { total, results } = (await ask(path)) as Epochs;
       setText(
-        this.#told,
+        this.#status,
         total === 0
           ? 'No epoch is committed yet.'
           : total === 1
@@ -126,7 +126,7 @@ export class Transparency implements View {
         }))
       );
     } catch (fault) {
-      setText(this.#told, (fault as Error).message || 'the key is not accepted');
+      setText(this.#status, (fault as Error).message || 'the key is not accepted');
     }
   }
 

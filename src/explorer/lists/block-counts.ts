@@ -53,15 +53,15 @@ async function count(query: Query, blocks: readonly Row[]): Promise<ReadonlyMap<
   return new Map(
     blocks.map((block) => {
       const counts = byHeight.get(Number(block['block_index'])) ?? [];
-      const told: Counts = {
+      const result: Counts = {
         actions: Object.fromEntries(
           counts.flatMap(({ kind, count }) => (kind === null ? [] : [[pluralOf(kind), String(count)] as const]))
         ),
         transactions: String(counts.find(({ kind }) => kind === null)?.transactions ?? 0)
       };
       const hash = hashOf(block);
-      if (hash !== null) kept.set(hash, told);
-      return [block, told] as const;
+      if (hash !== null) kept.set(hash, result);
+      return [block, result] as const;
     })
   );
 }

@@ -58,12 +58,12 @@ export type RawRow = Readonly<Record<string, unknown>>;
 
 /** Returns a row's fields as the answer has them. */
 export function readRow(columns: Columns, row: RawRow): Record<string, unknown> {
-  const told: Record<string, unknown> = {};
+  const fields: Record<string, unknown> = {};
   for (const name in columns) {
     const value = row[name];
-    told[name] = value === null || value === undefined ? null : tell(columns[name]!.kind, value);
+    fields[name] = value === null || value === undefined ? null : tell(columns[name]!.kind, value);
   }
-  return told;
+  return fields;
 }
 
 function tell(kind: Kind, value: unknown): unknown {

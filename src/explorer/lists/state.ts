@@ -174,8 +174,8 @@ export const STATE_LISTS = {
           `SELECT ${selectList(OF_TICKER)} FROM index_tickers i LEFT JOIN tokens t ON t.tick_id = i.id WHERE i.id = ? LIMIT 1`,
           [value]
         );
-        const told = readRow(OF_TICKER, found ?? {});
-        return isPast ? { ...told, supply: null, coin_price: null } : told; // they are known of now alone
+        const fields = readRow(OF_TICKER, found ?? {});
+        return isPast ? { ...fields, supply: null, coin_price: null } : fields; // they are known of now alone
       }
     }
   },

@@ -136,8 +136,8 @@ export class ChannelNews {
         const wanted = changes.filter(({ waiting }) => isWanted(subscription.filters, waiting.action));
         for (const { type, waiting } of wanted) {
           const { tx_hash, source, action, data } = waiting;
-          const told = type === 'MEMPOOL_REMOVED' ? { tx_hash } : { tx_hash, source, action, data };
-          client.send(type, project(told, subscription.filters.fields));
+          const facts = type === 'MEMPOOL_REMOVED' ? { tx_hash } : { tx_hash, source, action, data };
+          client.send(type, project(facts, subscription.filters.fields));
         }
         if (wanted.length > 0) client.endOnce(subscription);
       }

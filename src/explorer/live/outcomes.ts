@@ -37,14 +37,14 @@ export const actionOf = ({ action_index, action, tx_hash, block_index, source }:
 
 /** Returns the frames of an action: one for itself, and one for what it ended and how. A refused action ended nothing. */
 export function framesOf(row: Row): readonly ActionFrame[] {
-  const told = actionOf(row);
+  const record = actionOf(row);
   const name = String(row['action']);
   const isRefused = String(row['status'] ?? '').startsWith('invalid');
   const type = isRefused ? undefined : OUTCOMES[name];
   const status = type?.split('_').at(-1)?.toLowerCase();
   return [
-    { name, type: 'NEW_ACTION', data: told },
-    ...(type === undefined ? [] : [{ name: type, type, data: { ...told, status } }])
+    { name, type: 'NEW_ACTION', data: record },
+    ...(type === undefined ? [] : [{ name: type, type, data: { ...record, status } }])
   ];
 }
 

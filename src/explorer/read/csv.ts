@@ -23,7 +23,7 @@ function guard(cell: string): string {
 }
 
 function writeField(value: unknown): string {
-  const told = value === null || value === undefined ? '' : String(value);
-  const text = told.split(BREAKS).map(guard).join('');
+  const fieldText = value === null || value === undefined ? '' : String(value);
+  const text = fieldText.split(BREAKS).map(guard).join('');
   return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -57,7 +57,7 @@ export class DatabaseWatch {
   #decoder: DecoderLook = { foreign: null, tip: { status: 'fulfilled', value: null } };
   #decoderLook: Promise<void> | undefined;
   /** Faults that the log has, by database. */
-  readonly #told = new Map<string, string>();
+  readonly #logged = new Map<string, string>();
 
   constructor(options: DatabaseWatchOptions) {
     this.#options = options;
@@ -134,12 +134,12 @@ export class DatabaseWatch {
     const fault = looked.status === 'rejected' ? PlatformError.from(looked.reason) : null;
     const text =
       fault && `${database}: ${reasonOf(fault)}; ${fault.hint}${hasCode(fault, 'TABLE_LACKING') ? EXCHANGED : ''}`;
-    if (text === (this.#told.get(database) ?? null)) return;
+    if (text === (this.#logged.get(database) ?? null)) return;
     if (text === null) {
-      this.#told.delete(database);
+      this.#logged.delete(database);
       log.info(`${database} answers again`);
     } else {
-      this.#told.set(database, text);
+      this.#logged.set(database, text);
       log.warn({ code: fault?.code }, text);
     }
   }

@@ -141,23 +141,23 @@ async function readKind(query: Query, kind: string, index: number): Promise<Row>
       .map(([field, value]) => [names[field] ?? field, value])
   );
   const statuses = [...new Set(rows.map((row) => String(row['status'])))];
-  const told = { ...sharedFields(kind), ...own, status: first['status'] ?? null, statuses };
+  const shared = { ...sharedFields(kind), ...own, status: first['status'] ?? null, statuses };
   const legs = LEGS[kind];
   if (legs) {
     const total = await totalOf(query, rows, `(SELECT ? AS k) k ${LISTS[method]?.joins ?? ''}`, [index]);
-    return { ...told, [legs]: rows.map((row) => pick(row, LEG_FIELDS)), [`${legs}_total`]: total };
+    return { ...shared, [legs]: rows.map((row) => pick(row, LEG_FIELDS)), [`${legs}_total`]: total };
   }
   const stated = STATED[kind];
   if (stated)
     return {
-      ...told,
+      ...shared,
       ...(stated === 'dispenser' ? await readCanceller(query, index) : {}),
       state: first['status'] ? await readOfferState(query, stated, index) : null
     };
-  if (kind === 'LIST') return { ...told, ...(await readListOf(query, index, first)) };
-  if (kind === 'BATCH') return { ...told, ...(await readParts(query, index)) };
-  if (kind === 'VOTE') return { ...nullFields(VOTE_FIELDS), ...told, ...voteOf(method, rows) };
-  return told;
+  if (kind === 'LIST') return { ...shared, ...(await readListOf(query, index, first)) };
+  if (kind === 'BATCH') return { ...shared, ...(await readParts(query, index)) };
+  if (kind === 'VOTE') return { ...nullFields(VOTE_FIELDS), ...shared, ...voteOf(method, rows) };
+  return shared;
 }
 
 /** Fields of polls, ballots and delegations; each has only some of them. */
@@ -201,6 +201,6 @@ async function readParts(query: Query, index: number): Promise<Row> {
   ]);
   const total = { actions_total: await totalOf(query, parts, from, [index, index]) };
   if (parts.length === 0) return { actions: parts, ...total };
-  const told = await DETAILS.read(query, parts);
-  return { actions: told.map(({ details, ...part }) => ({ ...part, summary: details })), ...total };
+  const details = await DETAILS.read(query, parts);
+  return { actions: details.map(({ details, ...part }) => ({ ...part, summary: details })), ...total };
 }

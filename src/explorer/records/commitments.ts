@@ -41,8 +41,8 @@ async function readCheckpoints(
 ): Promise<readonly Row[]> {
   const found = await query<Row>(`SELECT ${selectList(CHECKPOINT)} FROM state_checkpoints t ${where}`, values);
   return found.map((row) => {
-    const told = readRow(CHECKPOINT, row);
-    return { ...told, validator_signatures: listIn(told['validator_signatures']) };
+    const record = readRow(CHECKPOINT, row);
+    return { ...record, validator_signatures: listIn(record['validator_signatures']) };
   });
 }
 

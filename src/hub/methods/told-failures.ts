@@ -10,10 +10,10 @@ export const FailureResult = Type.Object({ error: Type.String(), code: Type.Opti
 
 /** Returns methods whose failures of these kinds are results with `error`. */
 export function tellFailures(methods: Readonly<Record<string, RpcMethod>>): Readonly<Record<string, RpcMethod>> {
-  return Object.fromEntries(Object.entries(methods).map(([name, method]) => [name, told(method)]));
+  return Object.fromEntries(Object.entries(methods).map(([name, method]) => [name, withReasons(method)]));
 }
 
-function told(method: RpcMethod): RpcMethod {
+function withReasons(method: RpcMethod): RpcMethod {
   const { result, errors = [], run } = method;
   if (!errors.some((code) => TOLD.has(code))) return method;
   return {

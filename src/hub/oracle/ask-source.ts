@@ -40,10 +40,10 @@ export async function askSource(source: PriceSource, options: AskOptions): Promi
     throw new Error(`answered HTTP ${response.status}`);
   }
   const tooLong = () => new Error(`answered more than ${MAX_BODY_BYTES} bytes`);
-  const said = source.read(parseJson(await readBounded(response.body ?? [], MAX_BODY_BYTES, tooLong)));
-  if (said.size === 0) throw new Error('answered with no price of a known pair');
+  const prices = source.read(parseJson(await readBounded(response.body ?? [], MAX_BODY_BYTES, tooLong)));
+  if (prices.size === 0) throw new Error('answered with no price of a known pair');
   const madeAt = readSourceTime(response.headers.get('date'));
-  return { servedAt: madeAt === null ? null : madeAt + readAgeMs(response.headers), madeAt, said };
+  return { servedAt: madeAt === null ? null : madeAt + readAgeMs(response.headers), madeAt, prices };
 }
 
 /** Returns the time that a cache on the way has kept an answer, in milliseconds. */

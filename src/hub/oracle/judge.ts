@@ -72,13 +72,13 @@ export function timelyPrices(
   );
   const byPair = new Map<string, SaidPrice[]>();
   const faults: string[] = [];
-  for (const { source, said, madeAt } of answers) {
+  for (const { source, prices: quoted, madeAt } of answers) {
     let oldest: number | null = null;
-    const text = [...said].map(([pair, { price }]) => `${pair} ${price}`).join();
+    const text = [...quoted].map(([pair, { price }]) => `${pair} ${price}`).join();
     const since = changes.note(source, text, now);
     const served = madeAt ?? now;
     const undated = isTimely(served, now) ? Math.min(served, since) : served;
-    for (const [pair, { price, at: ownAt }] of said) {
+    for (const [pair, { price, at: ownAt }] of quoted) {
       const at = ownAt ?? undated;
       if (isTimely(at, now)) byPair.set(pair, [...(byPair.get(pair) ?? []), { price, at }]);
       else oldest = Math.min(oldest ?? at, at);
@@ -94,8 +94,8 @@ export function foundPrices(
   { minSources }: Pick<RoundRules, 'minSources'>
 ): readonly (readonly [pair: string, price: string])[] {
   return PAIRS.flatMap((pair) => {
-    const said = (byPair.get(pair) ?? []).map(({ price }) => price);
-    const median = said.length >= minSources ? medianPrice(said) : null;
+    const quoted = (byPair.get(pair) ?? []).map(({ price }) => price);
+    const median = quoted.length >= minSources ? medianPrice(quoted) : null;
     return median === null ? [] : [[pair, formatPrice(median)] as const];
   });
 }
@@ -104,9 +104,9 @@ export function foundPrices(
 export function widestOf(byPair: TimelyPrices['byPair']): { readonly pair: string; readonly percent: number } {
   let widest = { pair: '', percent: 0 };
   for (const [pair, found] of byPair) {
-    const said = found.map(({ price }) => price);
-    const middle = said.toSorted((a, b) => (a < b ? -1 : Number(a > b)))[said.length >> 1]!;
-    const percent = Number(widestDeviation(said, middle));
+    const quoted = found.map(({ price }) => price);
+    const middle = quoted.toSorted((a, b) => (a < b ? -1 : Number(a > b)))[quoted.length >> 1]!;
+    const percent = Number(widestDeviation(quoted, middle));
     if (percent > widest.percent) widest = { pair, percent };
   }
   return widest;
@@ -126,9 +126,9 @@ export function judgeRound(
 ): JudgedPair[] {
   return PAIRS.map((pair) => {
     const found = byPair.get(pair) ?? [];
-    const said = found.map(({ price }) => price);
-    const sources = said.length;
-    const median = medianPrice(said);
+    const quoted = found.map(({ price }) => price);
+    const sources = quoted.length;
+    const median = medianPrice(quoted);
     const before = known.get(pair);
     const isUsable =
       median !== null &&
@@ -142,7 +142,7 @@ export function judgeRound(
       pair,
       price: formatPrice(price),
       sources,
-      deviation: widestDeviation(said, price),
+      deviation: widestDeviation(quoted, price),
       bounded: price !== median,
       oldestAt: times.length === 0 ? null : Math.floor(Math.min(...times) / 1_000)
     };

@@ -24,9 +24,9 @@ const PLAUSIBLE: Readonly<Record<PricedCoin, readonly [Price, Price]>> = {
 };
 
 /** Reads the price in a source's JSON, a number or a decimal text; null for anything else. Halves are rounded up. */
-export function readPrice(said: unknown): Price | null {
+export function readPrice(value: unknown): Price | null {
   // A double's shortest text has an exponent below 10^-6 and from 10^21 on.
-  const text = typeof said === 'number' && Number.isFinite(said) ? said.toFixed(PLACES + 1) : said;
+  const text = typeof value === 'number' && Number.isFinite(value) ? value.toFixed(PLACES + 1) : value;
   const [, whole, fraction = ''] = (typeof text === 'string' && /^(\d{1,11})(?:\.(\d{1,40}))?$/.exec(text)) || [];
   if (whole === undefined) return null;
   const digits = fraction.padEnd(PLACES + 1, '0');
@@ -64,8 +64,8 @@ export function isPlausible(coin: PricedCoin, price: Price): boolean {
 }
 
 /** Returns the difference of the price that is furthest off, in percent of a price, with 4 places. */
-export function widestDeviation(said: readonly Price[], price: Price): string {
-  const widest = said.reduce((most, each) => {
+export function widestDeviation(quoted: readonly Price[], price: Price): string {
+  const widest = quoted.reduce((most, each) => {
     const off = each > price ? each - price : price - each;
     return off > most ? off : most;
   }, 0n);

@@ -6,10 +6,10 @@ const MOST_OFF_MS = 1_800_000;
  * so that neither a clock that was set wrong nor one source that stands still or lies decides. Of two middles it is
  * their mean: where two clocks are more than an hour apart nobody knows which is right, and neither is timely.
  *
- * @param own epoch milliseconds, as the others @param said what the HTTP servers of the sources say
+ * @param own epoch milliseconds, as the others @param times what the HTTP servers of the sources say
  */
-export function referenceTime(own: number, said: readonly number[]): number {
-  const sorted = [own, ...said].sort((a, b) => a - b);
+export function referenceTime(own: number, times: readonly number[]): number {
+  const sorted = [own, ...times].sort((a, b) => a - b);
   return Math.round((sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2);
 }
 
@@ -18,13 +18,13 @@ export function referenceTime(own: number, said: readonly number[]): number {
  * not say when it found them, they are as old as they are unchanged, as far as this process saw.
  */
 export class LastChanges {
-  readonly #seen = new Map<string, { readonly said: string; readonly since: number }>();
+  readonly #seen = new Map<string, { readonly text: string; readonly since: number }>();
 
-  /** @param said all prices of the source @param now epoch milliseconds @returns when it gave these first */
-  note(source: string, said: string, now: number): number {
+  /** @param text all prices of the source @param now epoch milliseconds @returns when it gave these first */
+  note(source: string, text: string, now: number): number {
     const known = this.#seen.get(source);
-    if (known?.said === said && known.since <= now) return known.since;
-    this.#seen.set(source, { said, since: now });
+    if (known?.text === text && known.since <= now) return known.since;
+    this.#seen.set(source, { text, since: now });
     return now;
   }
 }
@@ -33,7 +33,7 @@ export class LastChanges {
 export const isTimely = (time: number, now: number): boolean => Math.abs(now - time) <= MOST_OFF_MS;
 
 /** Reads a source's time as epoch milliseconds: seconds since 1970, or ISO 8601; null where it says none. */
-export function readSourceTime(said: unknown): number | null {
-  const time = typeof said === 'number' ? said * 1_000 : typeof said === 'string' ? Date.parse(said) : Number.NaN;
+export function readSourceTime(text: unknown): number | null {
+  const time = typeof text === 'number' ? text * 1_000 : typeof text === 'string' ? Date.parse(text) : Number.NaN;
   return Number.isFinite(time) ? time : null;
 }

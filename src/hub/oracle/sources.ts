@@ -17,7 +17,7 @@ export interface SourceAnswer {
   /** The same when the answer was made, which a cache on the way may have kept. */
   readonly madeAt: number | null;
   /** By pair. */
-  readonly said: ReadonlyMap<string, SaidPrice>;
+  readonly prices: ReadonlyMap<string, SaidPrice>;
 }
 
 /** An HTTP interface that says prices. */
@@ -28,7 +28,7 @@ export interface PriceSource {
   readonly paths: readonly [string, ...string[]];
   readonly headers: (key: string | undefined) => Readonly<Record<string, string>>;
   /** Returns the pairs of an answer, which may have any form. @throws nothing: anything that it does not understand is no price */
-  readonly read: (answer: unknown) => SourceAnswer['said'];
+  readonly read: (answer: unknown) => SourceAnswer['prices'];
 }
 
 const COINGECKO_IDS = { BTC: 'bitcoin', LTC: 'litecoin', DOGE: 'dogecoin' } as const;
@@ -81,14 +81,14 @@ function quotesPath(fiats: readonly string[]): string {
   return `/v2/cryptocurrency/quotes/latest?symbol=${COINS.join()}&convert=${fiats.join()}`;
 }
 
-/** @param said the price, and the time where there is one */
+/** @param readQuote the price, and the time where there is one */
 function pricesOf(
-  said: (coin: PricedCoin, fiat: string) => readonly [price: unknown, at?: unknown]
-): SourceAnswer['said'] {
+  readQuote: (coin: PricedCoin, fiat: string) => readonly [price: unknown, at?: unknown]
+): SourceAnswer['prices'] {
   const prices = new Map<string, SaidPrice>();
   for (const coin of COINS)
     for (const fiat of FIATS) {
-      const [text, at] = said(coin, fiat);
+      const [text, at] = readQuote(coin, fiat);
       const price = readPrice(text);
       if (price !== null) prices.set(`${coin}/${fiat}`, { price, at: readSourceTime(at) });
     }

@@ -75,9 +75,9 @@ class Tallies {
   /** Groups installations by address: groups of five and more, the largest first; then all others together, each installation once. */
   groups(): Group[] {
     const all = [...this.#tallies];
-    const told = all.filter(([key, tally]) => key !== OTHER && tally.isLarge);
+    const large = all.filter(([key, tally]) => key !== OTHER && tally.isLarge);
     const others = all.filter(([key, tally]) => key === OTHER || !tally.isLarge).map(([, tally]) => tally);
-    const groups = told.map(([key, { count }]) => ({ key, count }));
+    const groups = large.map(([key, { count }]) => ({ key, count }));
     groups.sort((a, b) => b.count - a.count || (a.key < b.key ? -1 : 1));
     const senders = new Set(others.flatMap((tally) => [...tally.senders]));
     if (senders.size < SMALLEST_GROUP) return groups;

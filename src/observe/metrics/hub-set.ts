@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 
 /** State of a hub in its set. */
-interface Standing {
+interface PeerCounts {
   readonly phase: string;
   readonly view: number;
   readonly seq: number;
@@ -21,12 +21,12 @@ interface MeasuredSet {
   readonly members: number;
   /** Votes that decide. */
   readonly votes: number;
-  readonly standing: () => Standing;
+  readonly standing: () => PeerCounts;
 }
 
 /** Registers the metrics of a hub in validator mode. */
 export function describeHubSet(registry: Registry, { members, votes, standing }: MeasuredSet): void {
-  const gauge = (name: string, help: string, read: (now: Standing) => number | undefined) => {
+  const gauge = (name: string, help: string, read: (now: PeerCounts) => number | undefined) => {
     new Gauge({
       name,
       help,

@@ -146,9 +146,9 @@ export async function openSupervised<Report, Asks extends Protocol>(
       const keepReport = (report: Report, id: ActorId) => {
         const before = reportNow(id)?.height ?? null;
         reports.set(actorKey(id), report);
-        const told = reportOf(report);
-        watchOf(actorKey(id)).note(told, actors.view(id).generation, isProof);
-        const { height } = told;
+        const actorReport = reportOf(report);
+        watchOf(actorKey(id)).note(actorReport, actors.view(id).generation, isProof);
+        const { height } = actorReport;
         if (before === null || height === null || height <= before) return;
         const blocks = { direction: 'in', first: before + 1, last: height } as const;
         actors.timeline.add(id, { kind: 'blocks', at: Date.now(), ...blocks });

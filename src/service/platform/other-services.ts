@@ -22,13 +22,13 @@ const MAX_FAULT_LETTERS = 200;
 /** Other services of the platform, asked for their state while somebody looks at the console. */
 export class OtherServices {
   readonly #key: string | undefined;
-  #told: readonly ToldService[];
+  #services: readonly ToldService[];
   #askedAt = Number.NEGATIVE_INFINITY;
   #isAsking = false;
 
   /** @param urls base URLs @param key accepted by all of them */
   constructor(urls: readonly string[], key: string | undefined) {
-    this.#told = urls.map((url) => ({ url, look: null, fault: null }));
+    this.#services = urls.map((url) => ({ url, look: null, fault: null }));
     this.#key = key;
   }
 
@@ -40,12 +40,12 @@ export class OtherServices {
   /** Returns the last answers, and asks again if they are older than a second. */
   list(): readonly ToldService[] {
     if (!this.#isAsking && performance.now() - this.#askedAt >= ASK_EVERY_MS) void this.#askAll();
-    return this.#told;
+    return this.#services;
   }
 
   async #askAll(): Promise<void> {
     this.#isAsking = true;
-    this.#told = await Promise.all(this.#told.map((before) => this.#ask(before)));
+    this.#services = await Promise.all(this.#services.map((before) => this.#ask(before)));
     this.#askedAt = performance.now();
     this.#isAsking = false;
   }
@@ -61,9 +61,9 @@ export class OtherServices {
       if (response.status === 401) throw new Error('it refused the key: set CONSOLE_SERVICES_KEY to its key');
       if (response.status !== 200) throw new Error(`it answered HTTP ${response.status}`);
       const tooLong = () => new Error(`it answered more than ${MAX_BODY_BYTES} bytes`);
-      const told = parseJson(await readBounded(response.body ?? [], MAX_BODY_BYTES, tooLong));
-      if (!Value.Check(ServiceLookSchema, told)) throw new Error('it answered no state of a service');
-      return { url, look: told, fault: null };
+      const answer = parseJson(await readBounded(response.body ?? [], MAX_BODY_BYTES, tooLong));
+      if (!Value.Check(ServiceLookSchema, answer)) throw new Error('it answered no state of a service');
+      return { url, look: answer, fault: null };
     } catch (caught) {
       return { url, look, fault: reasonOf(caught).slice(0, MAX_FAULT_LETTERS) };
     }

@@ -29,7 +29,7 @@ const SYNC_ROLES = ['sync server', 'replica', 'edge'];
 
 /** A box of a service, with the service that told of it. */
 interface Found {
-  readonly told: ToldOrOwn;
+  readonly reporter: ToldOrOwn;
   readonly node: PipelineNode;
 }
 
@@ -41,7 +41,7 @@ export function platformView(own: ServiceLook, others: readonly ToldService[]): 
     { url: null, look: own, fault: null },
     ...others.filter(({ look }) => look?.instance !== own.instance)
   ];
-  const found = all.flatMap((told) => boxesOf(told).map((node): Found => ({ told, node })));
+  const found = all.flatMap((reporter) => boxesOf(reporter).map((node): Found => ({ reporter, node })));
   const silent = all.filter(({ look }) => look === null);
   const rows = [...found].sort((a, b) => placeOf(a) - placeOf(b) || textOf(a).localeCompare(textOf(b))).map(rowOf);
   return { pipeline: wayOf(found), rows: [...blamed(rows), ...silent.map(silentRow)] };
@@ -60,8 +60,8 @@ const coinNodesOf = ({ pipeline }: ServiceLook) => pipeline.nodes.filter(({ role
 const placeOf = ({ node }: Found) => (ORDER.indexOf(node.role) + ORDER.length + 1) % (ORDER.length + 1);
 const textOf = ({ node }: Found) => `${node.lane ?? ''} ${node.name}`;
 
-function rowOf({ told, node }: Found): PlatformRow {
-  const { url, look } = told;
+function rowOf({ reporter, node }: Found): PlatformRow {
+  const { url, look } = reporter;
   const { role, lane, state, doing, height, reason } = node;
   const arriving = look?.pipeline.edges.filter(({ to }) => to === node.id) ?? [];
   const lag = arriving.find((edge) => edge.lag !== null)?.lag ?? null;
@@ -111,8 +111,8 @@ function networkOf({ role, lane }: PipelineNode): string | undefined {
   return SYNC_ROLES.includes(role) && !lane.startsWith('indexer/') ? undefined : networkIn(lane);
 }
 
-function boxOn(network: string, { told, node }: Found): PipelineNode {
-  const place = told.url === null ? 'this service' : (URL.parse(told.url)?.host ?? told.url);
+function boxOn(network: string, { reporter, node }: Found): PipelineNode {
+  const place = reporter.url === null ? 'this service' : (URL.parse(reporter.url)?.host ?? reporter.url);
   const name = node.role === 'coin node' ? node.name : place;
   return { ...node, id: `${network} ${node.role}`, lane: network, name };
 }

@@ -152,15 +152,15 @@ const liveRoute: FastifyPluginAsyncTypebox<DebugDeps> = async (app, deps) => {
       const entries = timeline.since(Number(request.query.after ?? 0)).slice(0, MAX_ENTRIES);
       // They were asked with a key, which a caller of this service may not have.
       const mayKnow = authenticator.configured || !others.isKeyed || isNear(request.raw, 'loopback');
-      const told = mayKnow ? others.list() : [];
-      const own = told.length > 0 ? await lookAtService() : null;
+      const otherServices = mayKnow ? others.list() : [];
+      const own = otherServices.length > 0 ? await lookAtService() : null;
       const head = {
         now: Date.now(),
         version,
         service,
         mode,
         readiness: own?.readiness ?? (await deps.readiness()),
-        platform: own && platformView(own, told),
+        platform: own && platformView(own, otherServices),
         operated: authenticator.admitsOperator(request.headers),
         seq: entries.length === MAX_ENTRIES ? entries.at(-1)!.seq : timeline.seq,
         entries

@@ -140,10 +140,10 @@ function operationOf(
   ];
   const answers = (schema.response ?? {}) as Readonly<Record<string, JsonSchema>>;
   const isAboutDatabase = url.includes(':dbType');
-  const told = [...Object.keys(answers).map(Number), ...(doc.statuses ?? [])];
+  const named = [...Object.keys(answers).map(Number), ...(doc.statuses ?? [])];
   const statuses = new Set([
-    ...told,
-    ...(told.some((status) => status < 300) ? [] : [200]),
+    ...named,
+    ...(named.some((status) => status < 300) ? [] : [200]),
     ...(parameters.length > 0 || schema.body ? [400] : []),
     ...(config.open ? [] : [401]),
     ...(statusesOf?.(config) ?? []),

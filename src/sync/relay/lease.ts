@@ -80,13 +80,13 @@ export class Lease {
         fault = '';
       } catch (caught) {
         if (signal.aborted) break;
-        const said = caught instanceof Error ? caught.message : String(caught);
-        if (said !== fault)
+        const reason = caught instanceof Error ? caught.message : String(caught);
+        if (reason !== fault)
           log.warn(
             { err: caught, lease: key },
             'the lease to write the stream could not be renewed; it is tried again'
           );
-        fault = said;
+        fault = reason;
       }
       if (!this.isHeld) this.#end();
       await this.#pause();

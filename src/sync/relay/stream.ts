@@ -99,8 +99,8 @@ export class DatabaseStream {
     let found: typeof last | null = last;
     for (let left = MOST_OF_NOBODY; left > 0 && found && !found.header.has('Platform-Publisher'); left--)
       found = found.seq > 1 ? await streams.getMessage(this.#name, { seq: found.seq - 1 }) : null;
-    const told = (name: string) => found?.header.get(`Platform-${name}`) ?? '';
-    return { sequence: last.seq, publisher: told('Publisher'), position: Number(told('Position')) };
+    const headerOf = (name: string) => found?.header.get(`Platform-${name}`) ?? '';
+    return { sequence: last.seq, publisher: headerOf('Publisher'), position: Number(headerOf('Position')) };
   }
 
   /**
@@ -144,7 +144,7 @@ export class DatabaseStream {
     isTaking = false
   ): Promise<number> {
     const { headers } = await import('@nats-io/transport-node');
-    const told = headers();
+    const sent = headers();
     const facts: Record<string, string | number | null> = {
       Type: head.type,
       Height: head.height,
@@ -159,10 +159,10 @@ export class DatabaseStream {
     };
     const isLarge = body.length > MAX_INLINE_BYTES;
     if (isLarge) Object.assign(facts, { Bucket: this.#bucket, Key: head.sha256 });
-    for (const [name, value] of Object.entries(facts)) if (value !== null) told.set(`Platform-${name}`, String(value));
+    for (const [name, value] of Object.entries(facts)) if (value !== null) sent.set(`Platform-${name}`, String(value));
     const { seq } = await this.#nats.messages.publish(this.#subject, isLarge ? new Uint8Array(0) : body, {
       msgID: `${head.type}:${head.height}:${head.hash ?? ''}:${head.reorgs}:${publisher}.${position}${isTaking ? `.${behind}` : ''}`,
-      headers: told,
+      headers: sent,
       expect: { streamName: this.#name, lastSubjectSequence: behind },
       timeout: PUBLISH_TIMEOUT_MS
     });

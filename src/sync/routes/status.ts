@@ -59,10 +59,10 @@ export const statusRoutes: FastifyPluginAsyncTypebox<StatusDeps> = async (app, d
       const id = databaseOf(request);
       if (!deps.directory.lastReport(id))
         throw new PlatformError('ACTOR_NOT_READY', { reason: 'the actor has not reported yet' });
-      const ours = deps.config.SYNC_MODE === 'server' ? { index_map: indexMaps.of(id) } : {};
+      const ownMap = deps.config.SYNC_MODE === 'server' ? { index_map: indexMaps.of(id) } : {};
       const { challenge } = request.query;
       const identity = challenge === undefined ? {} : await identify(id, challenge, deps);
-      const status = { ...id, ...describe(id, deps), ...ours, ...identity, last_updated: new Date().toISOString() };
+      const status = { ...id, ...describe(id, deps), ...ownMap, ...identity, last_updated: new Date().toISOString() };
       if (deps.config.SYNC_MODE !== 'server') return status;
       // Replicas rely on all else, which is of this moment.
       const subscribers = looks.read(databaseKey(id), () => subscribersOf(id, deps));
@@ -91,14 +91,14 @@ async function identify(id: DatabaseId, challenge: string, { directory, sourceKe
 /** Returns the subscribers of a server's database as `/status` tells of them. */
 function subscribersOf(id: DatabaseId, { config, fanOut }: StatusDeps): Pick<DatabaseStatus, 'subscribers'> {
   if (config.SYNC_MODE !== 'server') return {};
-  const told = fanOut.subscribers(id).map(({ id: name, lastSentBlock, appliedBlock, lag, nearLimit }) => ({
+  const subscribers = fanOut.subscribers(id).map(({ id: name, lastSentBlock, appliedBlock, lag, nearLimit }) => ({
     id: name,
     lastSentBlock,
     appliedBlock,
     lag,
     ...(nearLimit && { nearLimit })
   }));
-  return { subscribers: told };
+  return { subscribers };
 }
 
 /** Returns all of a status but the subscribers. */

@@ -55,6 +55,6 @@ export function toldAlarm(
   now: number
 ): { readonly alarm?: Static<typeof AlarmSchema> } {
   if (!alarm) return {};
-  const { since, ...told } = alarm;
-  return { alarm: { ...told, for_s: Math.max(0, Math.floor((now - since) / 1000)) } };
+  const { since, ...fields } = alarm;
+  return { alarm: { ...fields, for_s: Math.max(0, Math.floor((now - since) / 1000)) } };
 }

@@ -14,7 +14,7 @@ const answer = (source: SourceAnswer['source'], price: string, at: number | null
   source,
   servedAt,
   madeAt: servedAt,
-  said: new Map([['BTC/USD', { price: priceOf(price), at }]])
+  prices: new Map([['BTC/USD', { price: priceOf(price), at }]])
 });
 const found = (prices: readonly string[], at = NOW) => prices.map((price) => ({ price: priceOf(price), at }));
 const bitcoin = (

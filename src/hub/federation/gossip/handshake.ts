@@ -4,7 +4,7 @@ import { isSigned } from '../../../consensus/ed25519.ts';
 import type { Envelope } from './envelope.ts';
 
 /** A hub's statement about itself in each HEARTBEAT. */
-interface Standing {
+interface HandshakeState {
   /** Version of its program. */
   readonly version: string;
   /** Id of its set, 64 hex digits. */
@@ -17,7 +17,7 @@ interface Standing {
 }
 
 /** The `data` of a HEARTBEAT: that of a handshake has a challenge, and an answer once it knows the other's. */
-interface HeartbeatData extends Standing {
+interface HeartbeatData extends HandshakeState {
   /** 64 hex digits, drawn for one socket. */
   readonly challenge?: string;
   /** Signature over the other's challenge, 128 hex digits. */

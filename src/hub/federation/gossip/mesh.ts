@@ -27,7 +27,7 @@ export class Mesh implements SocketOwner {
   readonly #diallers = new Map<string, Dialler>();
   readonly #dialled = new Map<PeerSocket, Dialler>();
   /** By key, the address that a member has told. */
-  readonly #told = new Map<string, string>();
+  readonly #logged = new Map<string, string>();
   #addr = '';
   #beat: NodeJS.Timeout | null = null;
   #isStopped = false;
@@ -148,10 +148,10 @@ export class Mesh implements SocketOwner {
   /** Takes note of a member's address, one for each; dials it where this hub is to. */
   #learn(member: string, address: string): void {
     const { key, members, seeds, limits } = this.#options;
-    const before = this.#told.get(member);
+    const before = this.#logged.get(member);
     if (before === address) return;
-    this.#told.set(member, address);
-    if (before !== undefined && !seeds.includes(before) && ![...this.#told.values()].includes(before)) {
+    this.#logged.set(member, address);
+    if (before !== undefined && !seeds.includes(before) && ![...this.#logged.values()].includes(before)) {
       this.#diallers.get(before)?.stop();
       this.#diallers.delete(before);
     }

@@ -73,10 +73,10 @@ export function sayReorg(
   if (known.words.some((word) => word.hub === hub)) return `this hub has said something about ${id}`;
   if (isSeen && (sig === null || !rules.isSigned(reorgStatement(known), hub, sig)))
     return `the signature is none of the statement about ${id}`;
-  const said: Reorg = { ...known, words: [...known.words, { hub, isSeen, sig }] };
-  const status = statusOf(said);
-  if (status === 'reported') return [said];
-  const settled: Reorg = { ...said, status, endsAt: null, decidedAt: time };
+  const reported: Reorg = { ...known, words: [...known.words, { hub, isSeen, sig }] };
+  const status = statusOf(reported);
+  if (status === 'reported') return [reported];
+  const settled: Reorg = { ...reported, status, endsAt: null, decidedAt: time };
   if (status !== 'confirmed') return [settled];
   const { chain, height } = known;
   const affected = affectedBy(facts, known);

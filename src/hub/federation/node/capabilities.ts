@@ -47,7 +47,7 @@ export class Capabilities {
   #known: ReadonlyMap<string, CapabilityPhase> = new Map();
   /** By name, the state that is on its way into the log. */
   readonly #submitted = new Map<string, CapabilityPhase>();
-  readonly #told = new Map<string, ToldTest>();
+  readonly #announced = new Map<string, ToldTest>();
 
   constructor(options: CapabilitiesOptions) {
     this.#options = options;
@@ -55,7 +55,7 @@ export class Capabilities {
 
   /** Outcomes of the hubs' last self-tests. */
   get tests(): readonly ToldTest[] {
-    return [...this.#told.values()];
+    return [...this.#announced.values()];
   }
 
   /** Takes the capabilities as the log has them. */
@@ -67,14 +67,14 @@ export class Capabilities {
   /** Takes what was found about this hub. @param height  block of Bitcoin at which its stake was counted */
   check(checks: readonly CapabilityCheck[], height: number | null): void {
     const { self, set, publish } = this.#options;
-    for (const { name, hasStake, passes, reason: said } of checks) {
-      const reason = said?.slice(0, MOST_REASON) ?? null;
+    for (const { name, hasStake, passes, reason: ownReason } of checks) {
+      const reason = ownReason?.slice(0, MOST_REASON) ?? null;
       const actor = this.#actorOf(name);
       const before = phaseOf(actor);
       actor.send({ type: 'hub.checked', hasStake, passes });
       const phase = phaseOf(actor);
-      const told = { pubkey: self, capability: name, ok: passes, ...(reason !== null && { reason }) };
-      if (phase !== 'disabled') publish('CAPABILITY_SELF_TEST', { set, ...told });
+      const announcement = { pubkey: self, capability: name, ok: passes, ...(reason !== null && { reason }) };
+      if (phase !== 'disabled') publish('CAPABILITY_SELF_TEST', { set, ...announcement });
       this.#keepTest({ pubkey: self, capability: name, ok: passes, reason });
       if (isActive(before) !== isActive(phase))
         publish(isActive(phase) ? 'CAPABILITY_ACTIVATED' : 'CAPABILITY_DEACTIVATED', {
@@ -101,7 +101,7 @@ export class Capabilities {
 
   #keepTest(test: ToldTest): void {
     const place = `${test.pubkey} ${test.capability}`;
-    if (this.#told.size < MOST_TOLD || this.#told.has(place)) this.#told.set(place, test);
+    if (this.#announced.size < MOST_TOLD || this.#announced.has(place)) this.#announced.set(place, test);
   }
 
   #actorOf(name: CapabilityName): Actor<typeof capabilityMachine> {

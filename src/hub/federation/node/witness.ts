@@ -61,7 +61,7 @@ export class Witness {
   readonly #options: WitnessOptions;
   #open: readonly Matter[] = [];
   /** Matters, with their turns, whose word is on its way into the log. */
-  readonly #said = new Set<string>();
+  readonly #sent = new Set<string>();
   #closedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: WitnessOptions) {
@@ -89,7 +89,7 @@ export class Witness {
     return Array.from({ length: longest }, (_, place) => byHub.flatMap((of) => of[place] ?? []))
       .flat()
       .flatMap((matter) => this.#questionOf(matter) ?? [])
-      .filter((question) => !waiting.has(placeOf(question)) && !this.#said.has(placeOf(question)))
+      .filter((question) => !waiting.has(placeOf(question)) && !this.#sent.has(placeOf(question)))
       .slice(0, MOST_QUESTIONS);
   }
 
@@ -108,8 +108,8 @@ export class Witness {
       const { id, isSeen } = answer;
       step = { type: 'reorg-word', id, isSeen, sig: isSeen ? signFact(set, reorgStatement(matter), key) : null };
     } else return;
-    this.#said.add(place);
-    const isOver = () => this.#said.delete(place);
+    this.#sent.add(place);
+    const isOver = () => this.#sent.delete(place);
     submit(matterBodyOf(step)).then(isOver, isOver);
   }
 

@@ -135,14 +135,16 @@ interface Counting {
 
 function conclude(rules: RoundRules, before: RoundsBefore, of: Counting): Decision {
   const { round, qualified, split, counting, offPercent } = of;
-  const said = PAIRS.map((pair) => ({ pair, prices: pricesOf(counting, pair) }));
-  const middles = new Map(said.map(({ pair, prices }) => [pair, middleOf([...prices.values()], rules.minSubmissions)]));
-  const pairs = said.map(({ pair, prices }) => {
+  const quotes = PAIRS.map((pair) => ({ pair, prices: pricesOf(counting, pair) }));
+  const middles = new Map(
+    quotes.map(({ pair, prices }) => [pair, middleOf([...prices.values()], rules.minSubmissions)])
+  );
+  const pairs = quotes.map(({ pair, prices }) => {
     const price = boundedPrice(pair, middles.get(pair) ?? null, before);
     return { pair, price: price === null ? null : formatPrice(price), submissions: prices.size };
   });
   const isFar = ({ submitter }: Submission) =>
-    said.some(({ pair, prices }) => isFarFrom(middles.get(pair) ?? null, prices.get(submitter), offPercent));
+    quotes.some(({ pair, prices }) => isFarFrom(middles.get(pair) ?? null, prices.get(submitter), offPercent));
   const counted = counting.map(({ submitter }) => submitter).toSorted();
   const missed = qualified
     .filter((key) => !counted.includes(key))

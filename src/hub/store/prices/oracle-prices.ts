@@ -169,11 +169,11 @@ async function settleFeed(connection: Connection, feed: Feed): Promise<void> {
     [...namesOf(feed), ...namesOf(feed)]
   );
   for (const [place, row] of first.entries()) {
-    const { id, created_at, effective_at, generation, chain, actionIndex, trusted, ...said } = row;
-    const holdsAt = Number(said['block_time']) + (place === 0 ? 0 : UPDATE_DELAY_S);
+    const { id, created_at, effective_at, generation, chain, actionIndex, trusted, ...fields } = row;
+    const holdsAt = Number(fields['block_time']) + (place === 0 ? 0 : UPDATE_DELAY_S);
     if (Number(effective_at) === holdsAt) continue;
     await removePrice(connection, row, Boolean(trusted));
-    const settled = { ...said, created_at, effective_at: holdsAt, trusted };
+    const settled = { ...fields, created_at, effective_at: holdsAt, trusted };
     await connection.query('INSERT INTO oracle_prices SET ?', [settled]);
   }
 }

@@ -204,17 +204,17 @@ export async function insertSignedRound(
   pushed: PushedSnapshots,
   trusted: boolean
 ): Promise<Outcome> {
-  const stored = await rows<Known & { readonly said: string }>(
+  const stored = await rows<Known & { readonly price_text: string }>(
     connection,
     `SELECT push_generation AS generation, source_chain AS chain, source_action_index AS actionIndex, trusted,
-            CONCAT_WS(' ', coin_pair, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM price)), block_timestamp) AS said
+            CONCAT_WS(' ', coin_pair, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM price)), block_timestamp) AS price_text
        FROM price_snapshots WHERE round_number = ? AND origin = 'validators'`,
     [pushed.round_number]
   );
   const [known] = stored;
   if (known) {
     const says = pushed.pairs.map(({ pair, price }) => `${pair} ${shortened(price)} ${pushed.block_timestamp}`);
-    const isSame = String(stored.map(({ said }) => said).sort()) === String(says.sort());
+    const isSame = String(stored.map(({ price_text }) => price_text).sort()) === String(says.sort());
     const isElsewhere = known.chain !== pushed.source_chain;
     const isSamePlace = !isElsewhere && Number(known.actionIndex) === pushed.source_action_index;
     const refused = judge(known, { trusted, generation: pushed.push_generation, isSame: isSame && isSamePlace });

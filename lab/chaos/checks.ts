@@ -73,13 +73,13 @@ async function checkIndexer({ service, decoder, indexer }: Indexed): Promise<str
 
 function grown({ name }: Service, then: Footprint, now: Footprint | undefined): string[] {
   if (!now) return [`${name}: there is no process`];
-  const told: string[] = [];
+  const faults: string[] = [];
   if (now.memoryMb > then.memoryMb + MORE_MEMORY_MB)
-    told.push(`${name}: ${Math.round(now.memoryMb)} MB resident, ${Math.round(then.memoryMb)} at the start`);
+    faults.push(`${name}: ${Math.round(now.memoryMb)} MB resident, ${Math.round(then.memoryMb)} at the start`);
   if (now.threads > then.threads + MORE_THREADS)
-    told.push(`${name}: ${now.threads} threads, ${then.threads} at the start`);
-  if (now.files > then.files + MORE_FILES) told.push(`${name}: ${now.files} open files, ${then.files} at the start`);
-  return told;
+    faults.push(`${name}: ${now.threads} threads, ${then.threads} at the start`);
+  if (now.files > then.files + MORE_FILES) faults.push(`${name}: ${now.files} open files, ${then.files} at the start`);
+  return faults;
 }
 
 /** Connections in which something runs though there is nothing to do. */

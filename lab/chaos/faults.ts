@@ -71,7 +71,7 @@ export class Faults {
   }
 
   /** @returns whom it fell on, when it is over; null when it could not be dealt now */
-  async deal(kind: FaultKind, random: Random): Promise<readonly Service[] | null> {
+  async inflict(kind: FaultKind, random: Random): Promise<readonly Service[] | null> {
     const { servers, clients, links, hub } = this.#system;
     const server = random.pick(servers as [Service]);
     const client = random.pick(clients as [System['clients'][0]]);

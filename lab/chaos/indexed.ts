@@ -161,9 +161,9 @@ export async function judgeIndexer(decoder: DatabaseCoordinates, indexer: Databa
     const own = (transactions.get(height) ?? []).map(({ hash, source, data }) => {
       return { hash: String(hash), source: String(source), data: String(data) };
     });
-    const told = reference.run({ height, time: Number(time), transactions: own });
+    const expected = reference.run({ height, time: Number(time), transactions: own });
     const found = indexed.get(height);
-    const wanted = { height, hash, ledger: told.ledger, actions: told.actions };
+    const wanted = { height, hash, ledger: expected.ledger, actions: expected.actions };
     if (JSON.stringify({ ...found, height }) !== JSON.stringify(wanted))
       return [`block ${height} of the indexer is ${JSON.stringify(found)}, by the reference ${JSON.stringify(wanted)}`];
   }
@@ -176,20 +176,20 @@ export async function judgeIndexer(decoder: DatabaseCoordinates, indexer: Databa
      JOIN index_tickers i ON i.id = b.tick_id`
   );
   const held = (address: string, tick: string) => `${address} holds ${tick}`;
-  const ours = new Map(
+  const indexedTokens = new Map(
     balances.map(({ address, tick, amount }) => [
       held(String(address), String(tick).toLowerCase()),
       parseAmount(String(amount))
     ])
   );
-  const theirs = new Map(
+  const referenceTokens = new Map(
     // An indexer keeps no row of nothing.
     [...reference.holdings].flatMap(({ address, tick, amount }) =>
       amount === 0n ? [] : [[held(address, tick.toLowerCase()), amount] as const]
     )
   );
   try {
-    assert.deepEqual(new Map([...ours].sort()), new Map([...theirs].sort()));
+    assert.deepEqual(new Map([...indexedTokens].sort()), new Map([...referenceTokens].sort()));
   } catch (caught) {
     wrong.push(`balances of the indexer differ from the reference: ${(caught as Error).message.slice(0, 500)}`);
   }

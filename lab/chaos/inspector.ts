@@ -63,10 +63,10 @@ async function inspectorOf(pid: number, log: () => string): Promise<string | nul
   const before = [...log().matchAll(LISTENING)].length;
   process.kill(pid, 'SIGUSR1');
   for (const deadline = Date.now() + OPEN_DEADLINE_MS; Date.now() < deadline; await sleep(50)) {
-    const told = [...log().matchAll(LISTENING)];
+    const lines = [...log().matchAll(LISTENING)];
     // An inspector that is open already is not opened again, and says nothing.
-    if (told.length > before || (told.length > 0 && Date.now() > deadline - OPEN_DEADLINE_MS + 1_000))
-      return told.at(-1)![1]!;
+    if (lines.length > before || (lines.length > 0 && Date.now() > deadline - OPEN_DEADLINE_MS + 1_000))
+      return lines.at(-1)![1]!;
   }
   return null;
 }

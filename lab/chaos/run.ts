@@ -53,7 +53,7 @@ export async function runChaos(
   for (const { number, kind, pauseMs, random } of planFaults(seed, kinds ?? faults.kinds)) {
     await sleep(Math.min(pauseMs, Math.max(0, end - performance.now())));
     if (performance.now() >= end) break;
-    const dealing = faults.deal(kind, random).then(
+    const dealing = faults.inflict(kind, random).then(
       (targets) => {
         if (!targets) return tell(`${number} ${kind}: not now`);
         tell(`${number} ${kind}: ${targets.map(({ name }) => name).join(', ')}`);

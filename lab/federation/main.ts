@@ -34,8 +34,8 @@ for (let seed = options.seed; seed < options.seed + options.seeds; seed++) {
     for (const name of ['operations', 'batches', 'crashes', 'partitions'] as const) totals[name] += result[name];
     const steps = Math.ceil(options.steps / STEPS_OF_MATTER);
     const saying = MATTER_BEHAVIOURS[seed % MATTER_BEHAVIOURS.length]!;
-    const said = new MattersSimulation({ seed, hubs, behaviour: saying, steps }).run();
-    for (const name of ['attested', 'confirmed', 'passed'] as const) totals[name] += said[name];
+    const outcome = new MattersSimulation({ seed, hubs, behaviour: saying, steps }).run();
+    for (const name of ['attested', 'confirmed', 'passed'] as const) totals[name] += outcome[name];
   } catch (caught) {
     console.error(`seed ${seed}, ${hubs} hubs, one ${behaviour}: ${(caught as Error).stack}`);
     process.exit(1);

@@ -53,7 +53,7 @@ export class Arena {
   readonly beside: Beside;
   readonly database: Platform['database'];
   /** Ids of transactions that say something in another's name, and in the name of who signed and paid them. */
-  readonly told: { readonly forged: string[]; readonly own: string[] } = { forged: [], own: [] };
+  readonly payloadIds: { readonly forged: string[]; readonly own: string[] } = { forged: [], own: [] };
   #clock = 0;
 
   constructor({ rpc, doors, replaced, beside, database }: ArenaParts) {

@@ -46,13 +46,13 @@ export async function replaceTooMany(
       () => undefined
     );
     const again = await beside.start('decoder', order);
-    let said = '';
+    let output = '';
     for (const until = Date.now() + DEADLINE_MS; Date.now() < until; await sleep(200, undefined, { signal })) {
-      said = readFileSync(again.logFile, 'utf8');
-      if (REFUSAL.test(said)) break;
+      output = readFileSync(again.logFile, 'utf8');
+      if (REFUSAL.test(output)) break;
     }
     await again.stop();
-    return REFUSAL.test(said)
+    return REFUSAL.test(output)
       ? []
       : [`a deep reorg: a decoder that may undo it does not refuse; its log is ${again.logFile}`];
   } finally {

@@ -13,7 +13,7 @@ import { waitForBlock } from './fresh.ts';
 export async function decodeWithHops(
   { database, node }: Platform,
   beside: Beside,
-  { forged, own }: Arena['told'],
+  { forged, own }: Arena['payloadIds'],
   signal: AbortSignal
 ): Promise<readonly string[]> {
   const place = databaseOn(database, 'decoder', 'hops_');

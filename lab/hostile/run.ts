@@ -98,7 +98,7 @@ export async function runHostile(
     faults.push(...differences.map((difference) => `replica of ${dbType}: ${difference}`));
   await beside.stop();
   faults.push(...(await compareWithFresh(platform, beside, signal)));
-  faults.push(...(await decodeWithHops(platform, beside, arena.told, signal)));
+  faults.push(...(await decodeWithHops(platform, beside, arena.payloadIds, signal)));
   const height = await node.getHeight();
   const deep = await replaceTooMany(platform, rpc, beside, signal).catch((caught: Error) => [
     `a deep reorg: not carried out: ${caught.message}`

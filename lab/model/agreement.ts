@@ -198,15 +198,15 @@ function* commits(state: State, model: Model, hub: HubState, put: Put): Generato
 
 /** Returns a hub's statement of its commits, of each place in the highest view, as far as there is no gap. */
 function wishFor(hub: HubState, view: number, model: Model): Partial<HubState> {
-  const said: string[] = [];
+  const stated: string[] = [];
   for (let place = 1; place <= model.places; place++) {
     const newest = [...Array(view).keys()].reverse().find((one) => hub.committed[`${one}/${place}`] !== undefined);
     if (newest === undefined) break;
     const batch = hub.committed[`${newest}/${place}`]!;
-    if (place > 1 && !batch.startsWith(said[place - 2]!.split(':')[1]!)) break;
-    said.push(`${newest}:${batch}`);
+    if (place > 1 && !batch.startsWith(stated[place - 2]!.split(':')[1]!)) break;
+    stated.push(`${newest}:${batch}`);
   }
-  return { view, isIn: false, carried: [], wishes: { ...hub.wishes, [view]: said } };
+  return { view, isIn: false, carried: [], wishes: { ...hub.wishes, [view]: stated } };
 }
 
 /** All that a view may begin with for a hub. An honest leader says one thing to all; the liar may say another to each. */
@@ -217,11 +217,11 @@ function* beginnings(state: State, model: Model, index: number, hub: HubState, p
     if (other.view === hub.view && other.isIn) yield put({ isIn: true, carried: other.carried });
     return;
   }
-  const said = state.flatMap(({ wishes }) => (wishes[hub.view] ? [wishes[hub.view]!] : []));
+  const stated = state.flatMap(({ wishes }) => (wishes[hub.view] ? [wishes[hub.view]!] : []));
   const found = new Set<string>();
-  for (const quorum of subsets(said, quorumOf(model) - 1))
+  for (const quorum of subsets(stated, quorumOf(model) - 1))
     for (const lie of liesOf(state, model, hub.view)) found.add(JSON.stringify(chosen([...quorum, lie], model)));
-  for (const quorum of subsets(said, quorumOf(model))) found.add(JSON.stringify(chosen(quorum, model)));
+  for (const quorum of subsets(stated, quorumOf(model))) found.add(JSON.stringify(chosen(quorum, model)));
   for (const carried of found) yield put({ isIn: true, carried: JSON.parse(carried) as string[] });
 }
 
@@ -249,11 +249,11 @@ function batchesAt(state: State, view: number, place: number): Map<string, numbe
 function chosen(wishes: readonly (readonly string[])[], model: Model): string[] {
   const carried: string[] = [];
   for (let place = 0; place < model.places; place++) {
-    const said = wishes.flatMap((wish) =>
+    const claims = wishes.flatMap((wish) =>
       wish[place] === undefined ? [] : [wish[place]!.split(':') as [string, string]]
     );
-    if (said.length === 0) break;
-    const sorted = said.toSorted(([a], [b]) => Number(b) - Number(a));
+    if (claims.length === 0) break;
+    const sorted = claims.toSorted(([a], [b]) => Number(b) - Number(a));
     const batch = (model.without === 'highest view' ? sorted.at(-1)! : sorted[0]!)[1];
     if (place > 0 && !batch.startsWith(carried[place - 1]!)) break;
     carried.push(batch);

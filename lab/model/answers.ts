@@ -85,19 +85,19 @@ function* successors(model: AnswersModel, state: State): Generator<State> {
     if (!sent.some((answer) => answer.startsWith(`${hub} ${turn} `)))
       yield { ...state, sent: [...sent, `${hub} ${turn} ${block}`].toSorted() };
   for (const answer of sent) {
-    const [hub = '', asked, said = ''] = answer.split(' ');
-    if (Number(asked) === turn || model.without === 'turns') yield* ordered(model, state, hub, said);
+    const [hub = '', asked, answered = ''] = answer.split(' ');
+    if (Number(asked) === turn || model.without === 'turns') yield* ordered(model, state, hub, answered);
   }
   for (let hub = honest; hub < model.qualified; hub++)
-    for (const said of ANSWERS) yield* ordered(model, state, String(hub), said);
+    for (const answered of ANSWERS) yield* ordered(model, state, String(hub), answered);
 }
 
 /** Has the log order an answer. */
-function* ordered(model: AnswersModel, state: State, hub: string, said: string): Generator<State> {
+function* ordered(model: AnswersModel, state: State, hub: string, answered: string): Generator<State> {
   const of = state.counted.filter((answer) => answer.startsWith(`${hub} `)).length;
   const isLiar = Number(hub) >= model.qualified - model.liars;
   if (of >= (isLiar && model.without === 'one answer each' ? MOST_OF_ONE : 1)) return;
-  const counted = [...state.counted, `${hub} ${said}`].toSorted();
+  const counted = [...state.counted, `${hub} ${answered}`].toSorted();
   const quorum = pbftQuorum(model.qualified);
   const found = counted.filter((answer) => !answer.endsWith(` ${NONE}`));
   const same = found.filter((answer) => answer.endsWith(` ${leading(counted)}`)).length;

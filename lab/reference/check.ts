@@ -184,9 +184,9 @@ class ForkedIndex {
 /** @returns the number of rows of one of them */
 async function compareTables({ forked, fresh }: CheckOptions['databases']): Promise<number> {
   let count = 0;
-  const theirs = dumpTables(fresh);
+  const freshTables = dumpTables(fresh);
   for await (const [table, rows] of dumpTables(forked)) {
-    const { value } = await theirs.next();
+    const { value } = await freshTables.next();
     const different = rows.findIndex((row, place) => row !== value?.[1][place]);
     assert.equal(rows[different], value?.[1][different], `${table} differs`);
     assert.equal(rows.length, value?.[1].length, `${table} differs`);

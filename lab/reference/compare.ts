@@ -15,24 +15,28 @@ const MOVEMENTS: ReadonlySet<string> = new Set(['credits', 'debits', 'escrows'])
  */
 export function compareWithReference(indexer: MemoryLedger, executed: ExecutedBlock, reference: ReferenceLedger): void {
   const { block, hashes } = executed;
-  const told = reference.run(block);
+  const expected = reference.run(block);
   const texts = block.transactions.map(({ source, data }) => `${source} ${data}`).join('\n');
-  const ours = outputOf(indexer, executed);
+  const actual = outputOf(indexer, executed);
   const where = `block ${block.height}, indexer against reference:\n${texts}\n`;
   for (const part of ['verdicts', 'movements'] as const)
-    assert.deepEqual([...ours[part]].sort(), [...told[part]].sort(), `${where}${differences(ours[part], told[part])}`);
+    assert.deepEqual(
+      [...actual[part]].sort(),
+      [...expected[part]].sort(),
+      `${where}${differences(actual[part], expected[part])}`
+    );
   assert.deepEqual(
     { ledger: hashes.ledger, actions: hashes.actions },
-    { ledger: told.ledger, actions: told.actions },
+    { ledger: expected.ledger, actions: expected.actions },
     where
   );
   assert.deepEqual(wrongSums(indexer, reference), [], where);
 }
 
-function differences(ours: readonly string[], theirs: readonly string[]): string {
+function differences(actual: readonly string[], wanted: readonly string[]): string {
   const lines = (sign: string, all: readonly string[], others: readonly string[]) =>
     all.filter((line) => !others.includes(line)).map((line) => `${sign} ${line}`);
-  return [...lines('+', ours, theirs), ...lines('-', theirs, ours)].join('\n');
+  return [...lines('+', actual, wanted), ...lines('-', wanted, actual)].join('\n');
 }
 
 function outputOf(
@@ -61,13 +65,15 @@ function wrongSums({ view }: MemoryLedger, reference: ReferenceLedger): string[]
   const { pairs, tokens } = view.takeChanged();
   const balances = [...pairs.keys()].flatMap((pair) => {
     const [tick, address] = splitPair(pair);
-    const [ours, theirs] = [view.get('balance', pair), reference.held(tick, address)];
-    return ours === theirs ? [] : `${pair}: ${formatAmount(ours)}, not ${formatAmount(theirs)}`;
+    const [actual, wanted] = [view.get('balance', pair), reference.held(tick, address)];
+    return actual === wanted ? [] : `${pair}: ${formatAmount(actual)}, not ${formatAmount(wanted)}`;
   });
   const changed = [...tokens.keys()].flatMap((key) => {
-    const [ours, theirs] = [view.get('token', key)!, reference.token(key)];
-    const isEqual = ours.owner === theirs?.owner && ours.supply === theirs.supply;
-    return isEqual ? [] : `${key}: ${ours.owner} ${formatAmount(ours.supply)}, not ${theirs?.owner} ${theirs?.supply}`;
+    const [actual, wanted] = [view.get('token', key)!, reference.token(key)];
+    const isEqual = actual.owner === wanted?.owner && actual.supply === wanted.supply;
+    return isEqual
+      ? []
+      : `${key}: ${actual.owner} ${formatAmount(actual.supply)}, not ${wanted?.owner} ${wanted?.supply}`;
   });
   return [...balances, ...changed];
 }

@@ -68,8 +68,8 @@ export function auditLimits(
       const expected = isRefused(action, left, following > 0);
       const isFull = action.verdict !== null && FULL.test(action.verdict);
       if (expected !== isFull) {
-        const told = `${action.name} ${action.index} of ${source}: ${action.verdict}, ${following} follow`;
-        throw new Error(`${told}, left ${JSON.stringify(left)}, parts ${action.parts}`);
+        const text = `${action.name} ${action.index} of ${source}: ${action.verdict}, ${following} follow`;
+        throw new Error(`${text}, left ${JSON.stringify(left)}, parts ${action.parts}`);
       }
       refused += Number(isFull);
       own.units += unitsOf(action, rows);

@@ -104,10 +104,10 @@ export class RawChainMaker {
   }
 
   /** Adds a block in which these say or pay what they say, in order; the last transaction pays out of the extension block. */
-  add(time: number, said: readonly Said[], payout: Said['payments']): ChainBlockBytes {
+  add(time: number, payloads: readonly Said[], payout: Said['payments']): ChainBlockBytes {
     const height = this.blocks.length;
-    const reward = this.#reward(height, said.length);
-    const bodies = [reward, ...said.map((one, place) => this.#write(one, reward, place))];
+    const reward = this.#reward(height, payloads.length);
+    const bodies = [reward, ...payloads.map((one, place) => this.#write(one, reward, place))];
     const last = this.#payout(reward, payout);
     const previousHash = this.blocks.at(-1)?.hash ?? '';
     const { bytes, hash } = writeBlock({ previousHash, time, transactions: bodies });

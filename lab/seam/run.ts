@@ -73,8 +73,8 @@ export async function runSeam(
   let payments = 0;
   let time = START;
   const texts = new SeamTexts(random, shown);
-  const add = async (said: readonly Said[], payout: Said['payments'] = []) => {
-    const block = chain.add(time, said, payout);
+  const add = async (payloads: readonly Said[], payout: Said['payments'] = []) => {
+    const block = chain.add(time, payloads, payout);
     const outputs = await outputsOf(block, chain, rules);
     payments += outputs.filter(({ data }) => data === '').flatMap((one) => one.outputs).length;
     rows.push(shown.run({ ...block, transactions: outputs, prices: PRICED }).rows);
@@ -91,7 +91,7 @@ export async function runSeam(
     const now = medianTime(shown.times);
     // A block's time is above the median below it, and may be hours ahead.
     time = random.below(3) === 0 ? now + 1 + random.below(2 * HOUR_S) : Math.max(now + 1, time + random.below(900));
-    const said = () =>
+    const makePayloads = () =>
       Array.from({ length: random.below(9) }, () => {
         const from = random.below(6) === 0 ? random.one(NOBODIES) : random.one(OWNERS);
         const action = random.below(2) === 0 ? '' : texts.action(now);
@@ -100,10 +100,11 @@ export async function runSeam(
     const payout = () => (random.below(4) === 0 ? paymentsBy(random) : []);
     if (random.below(5) === 0) {
       const rival = chain.fork();
-      for (let above = random.below(4); above >= 0; above--) rival.add(time - random.below(2), said(), payout());
+      for (let above = random.below(4); above >= 0; above--)
+        rival.add(time - random.below(2), makePayloads(), payout());
       rivals.set(height, rival);
     }
-    await add(said(), payout());
+    await add(makePayloads(), payout());
   }
   // All that was opened ends: 90 days, and an hour from the first median above them.
   const jumps = new Map([

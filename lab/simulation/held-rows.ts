@@ -33,8 +33,8 @@ export function applied(held: Held, message: BlockMessage): Held {
       for (const gone of deleted_rows[table] ?? [])
         for (const [name, row] of rows)
           if (Object.entries(gone).every(([at, value]) => row[at] === value)) rows.delete(name);
-      const told = [...(ranges[table]?.rows ?? []), ...(data[table] ?? []), ...(updated_rows[table] ?? [])];
-      for (const row of told) rows.set(row[key], row);
+      const sent = [...(ranges[table]?.rows ?? []), ...(data[table] ?? []), ...(updated_rows[table] ?? [])];
+      for (const row of sent) rows.set(row[key], row);
       return [table, rows];
     })
   );

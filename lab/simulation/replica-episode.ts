@@ -36,7 +36,7 @@ export class ReplicaEpisode implements Episode {
     const world = new World(seed, 'replica', logLevel, {
       watch: {
         started: (thread) => this.#witness.began(thread),
-        said: (thread, message) => this.#hear(thread, message),
+        onMessage: (thread, message) => this.#hear(thread, message),
         committed: (by, thread) => this.#witness.committed(by, thread),
         looks: (by, thread) => thread && this.#witness.looks(thread, by),
         filesChanged: () => this.#witness.filesChanged()
@@ -68,7 +68,7 @@ export class ReplicaEpisode implements Episode {
       blockMs: random.pick([1_000, 5_000, 20_000, 60_000]),
       learn: (block) => this.#witness.learn(block),
       listener: {
-        told: (url, block) => hear((thread) => this.#witness.told(thread, url, block)),
+        onBlock: (url, block) => hear((thread) => this.#witness.announced(thread, url, block)),
         compared: (url, block) => hear((thread) => this.#witness.compared(thread, url, block)),
         deceived: () => hear((thread) => this.#witness.deceived(thread))
       }

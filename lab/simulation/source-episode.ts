@@ -52,7 +52,7 @@ export class SourceEpisode implements Episode {
     const world = new World(seed, 'source', logLevel, {
       watch: {
         started: (thread) => this.#began(thread),
-        said: () => undefined,
+        onMessage: () => undefined,
         committed: () => {
           this.#commits++;
         },
@@ -70,7 +70,7 @@ export class SourceEpisode implements Episode {
     this.#indexer = new Indexer(server, scheduler, this.#tip, () => world.isPeace);
     this.#subscriber = new GoodSubscriber({
       find: (hashes) => this.#blocks.find(hashes),
-      told: (block) => this.#checkLog(block),
+      onBlock: (block) => this.#checkLog(block),
       guard: (look) => world.guard(look)
     });
     this.#data = {

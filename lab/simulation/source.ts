@@ -14,7 +14,7 @@ const STATUS_MS = 60_000;
 
 /** Takes note of what sources say, when whoever listens has heard it. */
 export interface Listener {
-  told(url: string, block: Block): void;
+  onBlock(url: string, block: Block): void;
   /** A digest of a block was told. */
   compared(url: string, tip: Block): void;
   /** A digest was told that is a lie. */
@@ -76,15 +76,15 @@ export class SimulatedSource implements Peer {
     if (tip === this.tip) return;
     this.tip = tip;
     const { height } = (looksLate ? sharedByName(last, tip) : fork(last, tip))!;
-    const told = above(tip, height);
-    if (told.length === 0 && height === last.height) return;
+    const announced = above(tip, height);
+    if (announced.length === 0 && height === last.height) return;
     const bases = this.#bases.map((base) => at(base, height)!);
-    this.#bases = told.length === 0 ? bases : [tip];
+    this.#bases = announced.length === 0 ? bases : [tip];
     if (height < last.height) this.#forks.push({ fork: height + 1, height: last.height });
     for (const socket of this.#sockets) {
       if (height < last.height) this.#tell(socket, message('reorg', { block_index: height + 1 }));
-      for (const block of told)
-        this.#tell(socket, blockMessage(block, told, bases), () => this.#listener.told(this.url, block));
+      for (const block of announced)
+        this.#tell(socket, blockMessage(block, announced, bases), () => this.#listener.onBlock(this.url, block));
     }
   }
 
@@ -112,7 +112,7 @@ export class SimulatedSource implements Peer {
     const tip = this.otherTip !== null && this.#scheduler.chance(0.5) ? this.otherTip : this.tip;
     const { pathname, searchParams } = new URL(path, 'http://source');
     const [, route] = pathname.split('/');
-    const tell = () => this.#listener.told(this.url, tip);
+    const tell = () => this.#listener.onBlock(this.url, tip);
     const since = /\/since\/(\d+)$/.exec(pathname)?.[1];
     switch (route) {
       case 'status':
@@ -124,7 +124,7 @@ export class SimulatedSource implements Peer {
           .slice(page * limit, (page + 1) * limit);
         const results = blocks.map(({ height, hashes }) => ({ block_index: height, ...hashes }));
         return json(200, { results }, () => {
-          for (const block of blocks) this.#listener.told(this.url, block);
+          for (const block of blocks) this.#listener.onBlock(this.url, block);
         });
       }
       case 'snapshot':
@@ -188,7 +188,7 @@ export class SimulatedSource implements Peer {
         : { ...parts, tables: filled(tables), updated_rows: filled({ tokens }) };
     const { ledger_hash, actions_hash, contract_hash } = end.hashes;
     // Headers are there before the body, and they name the block.
-    this.#scheduler.after(0, () => this.#listener.told(this.url, end));
+    this.#scheduler.after(0, () => this.#listener.onBlock(this.url, end));
     return {
       status: 200,
       headers: {
@@ -203,7 +203,7 @@ export class SimulatedSource implements Peer {
       },
       body: gzipSync(JSON.stringify({ ...facts, ...rest }), { level: 1 }),
       arrived: () => {
-        for (const block of blocks) this.#listener.told(this.url, block);
+        for (const block of blocks) this.#listener.onBlock(this.url, block);
       }
     };
   }
@@ -235,7 +235,7 @@ export class SimulatedSource implements Peer {
   #sendStatus(socket: ServerSocket): void {
     const { tip } = this;
     const body = { block_height: tip.height, block_time: tip.time, ...tip.hashes };
-    socket.send(message('status', body), () => this.#listener.told(this.url, tip));
+    socket.send(message('status', body), () => this.#listener.onBlock(this.url, tip));
   }
 }
 

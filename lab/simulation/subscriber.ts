@@ -50,7 +50,7 @@ export interface SubscriberOptions {
   /** The blocks of these hashes. */
   readonly find: BlockBook['find'];
   /** Called with each block that was told, before its rows are. */
-  readonly told: (block: Block) => void;
+  readonly onBlock: (block: Block) => void;
   /** Looks at a message, and accuses of what is thrown. */
   readonly guard: (look: () => void) => void;
 }
@@ -135,7 +135,7 @@ export class GoodSubscriber {
       (this.#group[0]?.group?.first ?? group.first) !== group.first
     )
       throw new Violation(`block ${height} is told as one of ${group?.first} to ${group?.last}`);
-    this.#options.told(block);
+    this.#options.onBlock(block);
     this.#tip = block;
     this.blocks++;
     this.#group.push(message);

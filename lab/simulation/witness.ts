@@ -8,9 +8,9 @@ import type { SimulatedThread } from './host/threads.ts';
 import { Violation } from './violation.ts';
 
 /** Acts and news of one thread. */
-interface Biography {
+interface ThreadHistory {
   /** Sources that told it of a block, by the block's name. */
-  readonly told: Map<string, Set<string>>;
+  readonly announcedBy: Map<string, Set<string>>;
   halt: string;
   /** A source lied to it in digests since it last counted as verified. */
   isDeceived: boolean;
@@ -53,7 +53,7 @@ const MARKER =
 export class Witness {
   readonly #options: WitnessOptions;
   readonly #blocks = new BlockBook();
-  readonly #lives = new Map<SimulatedThread, Biography>();
+  readonly #lives = new Map<SimulatedThread, ThreadHistory>();
   #progress: Progress = {
     height: null,
     block_time: null,
@@ -108,14 +108,19 @@ export class Witness {
   began(thread: SimulatedThread): void {
     const others = [...this.#lives.keys()].filter(({ life }) => life.isAlive);
     if (others.length > 0) throw new Violation(`a thread starts while ${others.length} other one lives`);
-    const life = { told: new Map(), halt: 'running', isDeceived: false, compared: new Map<Block, Set<string>>() };
+    const life = {
+      announcedBy: new Map(),
+      halt: 'running',
+      isDeceived: false,
+      compared: new Map<Block, Set<string>>()
+    };
     this.#lives.set(thread, { ...life, looked: null, repairs: 0 });
   }
 
-  told(thread: SimulatedThread, url: string, { hashes }: Block): void {
-    const { told } = this.#lives.get(thread)!;
-    const urls = told.get(nameOf(hashes)) ?? new Set();
-    told.set(nameOf(hashes), urls.add(url));
+  announced(thread: SimulatedThread, url: string, { hashes }: Block): void {
+    const { announcedBy } = this.#lives.get(thread)!;
+    const urls = announcedBy.get(nameOf(hashes)) ?? new Set();
+    announcedBy.set(nameOf(hashes), urls.add(url));
   }
 
   /** A source told it digests of a block. */
@@ -189,7 +194,7 @@ export class Witness {
   }
 
   /** The rows of the replica are those of its branch, but for what others did. */
-  #look(tips: readonly Block[], life: Biography | undefined, before: Progress): void {
+  #look(tips: readonly Block[], life: ThreadHistory | undefined, before: Progress): void {
     const { height, complete, phase, repairs, verified_at } = this.#progress;
     const hasRepaired = repairs > before.repairs;
     const falls = height! < (before.height ?? 0);
@@ -205,7 +210,7 @@ export class Witness {
     Object.assign(life, { isDeceived: false, looked: null, compared: new Map() });
   }
 
-  #mayBeVerified({ looked, compared }: Biography): void {
+  #mayBeVerified({ looked, compared }: ThreadHistory): void {
     const isTampered = looked !== null && this.#tamperedAt > looked.order;
     for (const [blemish, since] of this.#blemishes)
       if (looked === null || since < looked.order || !isTampered)
@@ -275,7 +280,7 @@ export class Witness {
     return row!.n > 0 || this.#options.haltFiles() > 0;
   }
 
-  #lookAtHalt(life: Biography | undefined): void {
+  #lookAtHalt(life: ThreadHistory | undefined): void {
     const { server } = this.#options;
     if (server.isInTransaction) return;
     const isDurable = this.#isDurable();
@@ -289,7 +294,7 @@ export class Witness {
   }
 
   /** Only what comes back right after its repair is a reason to halt. */
-  #mayMismatch({ isDeceived, looked }: Biography): void {
+  #mayMismatch({ isDeceived, looked }: ThreadHistory): void {
     const isNew = looked !== null && this.#tamperedAt > looked.order;
     if (!isDeceived && !isNew) throw new Violation('halted by a difference that neither a source nor a hand made');
   }
@@ -315,14 +320,14 @@ export class Witness {
     return tips;
   }
 
-  #mayApply(life: Biography | undefined, { height, hashes }: Block, before: Progress): void {
+  #mayApply(life: ThreadHistory | undefined, { height, hashes }: Block, before: Progress): void {
     if (this.#isHalted) throw new Violation(`block ${height} was applied while a halt stands`);
     if (life?.halt.startsWith('halted')) throw new Violation(`block ${height} was applied after its thread had halted`);
     const { judges } = this.#options;
-    const said = life?.told.get(nameOf(hashes))?.size ?? 0;
-    if (judges !== null && said * 2 <= judges)
+    const sourceCount = life?.announcedBy.get(nameOf(hashes))?.size ?? 0;
+    if (judges !== null && sourceCount * 2 <= judges)
       throw new Violation(
-        `block ${height} was applied above ${before.height}, and ${said} of ${judges} sources had named it`
+        `block ${height} was applied above ${before.height}, and ${sourceCount} of ${judges} sources had named it`
       );
   }
 

@@ -38,7 +38,7 @@ export type Plague = readonly [name: string, fault: () => unknown];
 /** Looks at everything that may break a promise; what it throws ends the episode. */
 interface Watch {
   started(thread: SimulatedThread): void;
-  said(thread: SimulatedThread, message: unknown): void;
+  onMessage(thread: SimulatedThread, message: unknown): void;
   committed(by: MemoryConnection, thread: SimulatedThread | undefined): void;
   looks(by: MemoryConnection, thread: SimulatedThread | undefined): void;
   filesChanged(): void;
@@ -119,9 +119,9 @@ export class World {
         },
         died: ({ life }: SimulatedThread) => this.#abandon(life),
         froze: ({ life }: SimulatedThread) => {
-          for (const [connection, owner] of this.#owners) if (owner === life) connection.mute();
+          for (const [connection, owner] of this.#owners) if (owner === life) connection.silence();
         },
-        said: (thread: SimulatedThread, message: unknown) => this.guard(() => watch.said(thread, message))
+        onMessage: (thread: SimulatedThread, message: unknown) => this.guard(() => watch.onMessage(thread, message))
       }
     });
   }

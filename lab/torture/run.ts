@@ -103,7 +103,7 @@ class Stage {
   readonly #status: string;
   #client: SyncProcess;
   /** Output of clients that were killed. */
-  #said = '';
+  #output = '';
   /** Settles when a disturbance is over: a process that starts again. */
   #recovery: Promise<void> = Promise.resolve();
 
@@ -148,7 +148,7 @@ class Stage {
         return this.pair.restartServer();
       case 'killClient':
         await this.#client.end('SIGKILL');
-        this.#said += this.#client.log();
+        this.#output += this.#client.log();
         this.#client = await this.pair.startClient(this.#clientEnv);
     }
   }
@@ -181,7 +181,7 @@ class Stage {
 
   /** A difference that the replica found and mended by itself, before it could be seen here, was one all the same. */
   #mended(height: number): Pick<Failure, 'reason' | 'detail'> | null {
-    const lines = `${this.#said}${this.#client.log()}`.split('\n').filter((line) => MENDED.test(line));
+    const lines = `${this.#output}${this.#client.log()}`.split('\n').filter((line) => MENDED.test(line));
     if (lines.length === 0) return null;
     return {
       reason: `block ${height}: the replica had to mend itself`,
@@ -216,7 +216,7 @@ class Stage {
   }
 
   #logs(): string {
-    return `clients: ${`${this.#said}${this.#client.log()}`.slice(-LOG_TAIL)}\nserver: ${this.pair.server.log().slice(-LOG_TAIL)}`;
+    return `clients: ${`${this.#output}${this.#client.log()}`.slice(-LOG_TAIL)}\nserver: ${this.pair.server.log().slice(-LOG_TAIL)}`;
   }
 
   async end(): Promise<void> {

@@ -88,10 +88,10 @@ export const ANSWER_ATTACKS: readonly Attack[] = [
           const [from, to] = round % 2 === 0 ? [first, second] : [second, first];
           const txid = await from.pay([{ amount: SENT - 1_000_000n * BigInt(round), script: to.script }]);
           to.own({ txid, vout: 0, amount: SENT - 1_000_000n * BigInt(round) });
-          const said = await second.act(`BROADCAST|0|round ${round}`);
+          const sent = await second.act(`BROADCAST|0|round ${round}`);
           yield;
           const { body } = await arena.get('mempool');
-          if (body.includes(said)) listed.push(said);
+          if (body.includes(sent)) listed.push(sent);
         }
       } finally {
         isOver = true;

@@ -91,7 +91,7 @@ const COMPLETED: readonly Attack[] = Object.entries(OPEN_SIGNATURES).map(([sigha
     const tick = `SIGNED${type}`;
     await victim!.act(issue(tick));
     yield;
-    arena.told.forged.push(await complete(arena, victim!, thief!, type, `SEND|0|${tick}|100|${thief!.address}`));
+    arena.payloadIds.forged.push(await complete(arena, victim!, thief!, type, `SEND|0|${tick}|100|${thief!.address}`));
     return async () => {
       assert.equal(await arena.balance(victim!.address, tick), '1000');
       assert.equal(await arena.balance(thief!.address, tick), '0');
@@ -106,7 +106,7 @@ const FORGED: readonly Attack[] = (['P2WSH', 'P2SH', 'TAPROOT'] as const).map((e
     const tick = `VICTIM${encoding}`;
     await victim!.act(issue(tick));
     yield;
-    const { forged, own } = arena.told;
+    const { forged, own } = arena.payloadIds;
     forged.push(await forge(arena, encoding, victim!, thief!, `SEND|0|${tick}|100|${thief!.address}|${LONG}`));
     own.push(await forge(arena, encoding, victim!, victim!, `SEND|0|${tick}|100|${victim!.address}|${LONG}`));
     yield;
@@ -124,7 +124,7 @@ const NESTED: Attack = {
     const [victim, thief] = await arena.people('nested victim', 'nested thief');
     await victim!.act(issue('NESTED'));
     yield;
-    arena.told.forged.push(await sayNested(arena.rpc, victim!, thief!, `SEND|0|NESTED|100|${thief!.address}`));
+    arena.payloadIds.forged.push(await sayNested(arena.rpc, victim!, thief!, `SEND|0|NESTED|100|${thief!.address}`));
     return async () => {
       assert.equal(await arena.balance(victim!.address, 'NESTED'), '1000');
       assert.equal(await arena.balance(thief!.address, 'NESTED'), '0');

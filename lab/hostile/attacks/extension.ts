@@ -74,10 +74,10 @@ export const EXTENSION_ATTACKS: readonly Attack[] = [
         const key = base58check.decode(String(await node.rpc.call('dumpprivkey', [address]))).subarray(1, 33);
         await payOut(node, address, 0.5);
         await node.mine(RIPE);
-        const told = async () =>
+        const described = async () =>
           (JSON.parse((await arena.call(tracker.url, 'get_info', { address })).body) as Told).result?.sync;
         const height = await node.height();
-        await until('its tracker has all blocks', async () => (await told())?.tracker_height === height);
+        await until('its tracker has all blocks', async () => (await described())?.tracker_height === height);
         const action = 'BROADCAST|0|a coin of the extension block';
         const { body } = await arena.call(encoder.url, 'create_tx', { pubkey: address, data: action });
         const { result } = JSON.parse(body) as Created;
@@ -93,7 +93,7 @@ export const EXTENSION_ATTACKS: readonly Attack[] = [
         await payOut(node, hidden, 0.1);
         const beneath = (await node.pay({ action: 'BROADCAST|0|beside it' })).action;
         await until('what waits beside it is read', () => isStored('mempool_transactions', beneath));
-        await until('a tracker skips and counts it', async () => (await told())?.mempool_skipped === 1);
+        await until('a tracker skips and counts it', async () => (await described())?.mempool_skipped === 1);
         for (const each of [encoder, tracker, decoder]) await each.stop();
       } finally {
         database.destroy();

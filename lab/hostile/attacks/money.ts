@@ -142,7 +142,7 @@ export const MONEY_ATTACKS: readonly Attack[] = [
   {
     name: 'an order that is swept while a payment is awaited takes it from the buyer, or pays the swept address',
     async *play(arena) {
-      const [seller, buyer, heir] = await arena.people('swept seller', 'buyer meanwhile', 'heir');
+      const [seller, buyer, receiver] = await arena.people('swept seller', 'buyer meanwhile', 'heir');
       await seller!.act(issue('SWEPTORDER'));
       yield;
       await seller!.act('ORDER|0|LTC|SWEPTORDER|10||LTC||0.01');
@@ -150,14 +150,14 @@ export const MONEY_ATTACKS: readonly Attack[] = [
       const bought = await buyer!.act('ORDER|0|LTC||0.004||LTC|SWEPTORDER|4');
       yield;
       yield;
-      await seller!.act(`SWEEP|0|${heir!.address}|0|0|1`);
+      await seller!.act(`SWEEP|0|${receiver!.address}|0|0|1`);
       yield;
       yield;
       const match = String(Number(await arena.actionIndex(bought)) + 1);
       await buyer!.act(`COINPAY|0|${match}`, [{ amount: 400_000n, script: seller!.script }]);
       return async () => {
         const held = [];
-        for (const { address } of [buyer!, heir!, seller!]) held.push(await arena.balance(address, 'SWEPTORDER'));
+        for (const { address } of [buyer!, receiver!, seller!]) held.push(await arena.balance(address, 'SWEPTORDER'));
         assert.deepEqual(held, ['4', '6', '990']);
       };
     }

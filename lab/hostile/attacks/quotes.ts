@@ -30,17 +30,17 @@ export const QUOTE_ATTACKS: readonly Attack[] = Object.entries(FEES).map(([encod
     });
     const { result } = JSON.parse(body) as Reply;
     assert.ok(status === 200 && result, body.slice(0, 300));
-    let said = '';
+    let txid = '';
     for (const psbt of [result.psbt, ...(result.revealPsbt === undefined ? [] : [result.revealPsbt])])
-      said = String(await arena.rpc.call('sendrawtransaction', [signPsbt(psbt, payer.key)]));
+      txid = String(await arena.rpc.call('sendrawtransaction', [signPsbt(psbt, payer.key)]));
     return async () => {
-      assert.deepEqual(await arena.statuses(said), ['valid']);
+      assert.deepEqual(await arena.statuses(txid), ['valid']);
       const paid = await arena.rows<{ hash: string; amount: string }>(
         'decoder',
         `SELECT h.hash, o.amount FROM transaction_outputs o JOIN index_addresses a ON a.id = o.destination_id
          JOIN transactions t ON t.tx_index = o.tx_index JOIN index_transactions h ON h.id = t.tx_hash_id
          WHERE a.address = ? AND h.hash = ?`,
-        [TOLL, said]
+        [TOLL, txid]
       );
       assert.deepEqual(
         paid.map((row) => row.amount),

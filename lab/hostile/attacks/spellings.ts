@@ -61,12 +61,12 @@ export const SPELLING_ATTACKS: readonly Attack[] = [
   {
     name: "who is given a token's ownership at the older spelling of its address cannot use it",
     async *play(arena) {
-      const [giver, heir] = await arena.people('giver of ownership', 'older owner');
-      const [written, older] = spellingsOf(hash160(heir!.script));
-      assert.equal(written, addressOf(payToScript(heir!.script, 'p2sh'), DEVNET.addresses));
+      const [giver, receiver] = await arena.people('giver of ownership', 'older owner');
+      const [written, older] = spellingsOf(hash160(receiver!.script));
+      assert.equal(written, addressOf(payToScript(receiver!.script, 'p2sh'), DEVNET.addresses));
       await giver!.act(`ISSUE|0|OLDOWNED|1000|1000|0|||${older}`);
       yield;
-      const used = await sayNested(arena.rpc, heir!, heir!, 'ISSUE|1|OLDOWNED|mine');
+      const used = await sayNested(arena.rpc, receiver!, receiver!, 'ISSUE|1|OLDOWNED|mine');
       return async () => {
         assert.deepEqual(await arena.statuses(used), ['valid']);
         assert.equal((await arena.token('OLDOWNED'))?.info.owner, written);

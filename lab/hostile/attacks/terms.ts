@@ -33,20 +33,20 @@ export const TERM_ATTACKS: readonly Attack[] = [
   {
     name: 'a dispenser that is swept and expires within its hour pays the swept address',
     async *play(arena) {
-      const [opener, heir] = await arena.people('swept opener', 'heir of a dispenser');
+      const [opener, receiver] = await arena.people('swept opener', 'heir of a dispenser');
       await opener!.act(issue('SWEPTSALE'));
       yield;
       const term = (await arena.time()) + TERM;
       const opened = await opener!.act(sale({ tick: 'SWEPTSALE', price: PRICE, expiration: String(term) }));
       yield;
       yield;
-      const swept = await opener!.act(`SWEEP|0|${heir!.address}|0|0|0|0|1`);
+      const swept = await opener!.act(`SWEEP|0|${receiver!.address}|0|0|0|0|1`);
       yield;
       await arena.later(term + 2 * HOUR);
       return async () => {
         assert.deepEqual([await arena.statuses(opened), await arena.statuses(swept)], [['valid'], ['valid']]);
         const held = [];
-        for (const { address } of [opener!, heir!]) held.push(await arena.balance(address, 'SWEPTSALE'));
+        for (const { address } of [opener!, receiver!]) held.push(await arena.balance(address, 'SWEPTSALE'));
         // A reorg may have ended the dispenser before it was swept.
         assert.deepEqual(held, (await arena.blockOf(swept)).mediantime > term ? ['1000', '0'] : ['990', '10']);
       };

@@ -10,7 +10,7 @@ export abstract class Dispensers extends Offers {
   protected dispenser(doing: Doing): boolean {
     const { source, index } = doing;
     const get = named(DISPENSER_FIELDS, doing.fields);
-    const [give, want] = [this.side(get, 'GIVE'), this.side(get, 'GET')];
+    const [give, getSide] = [this.side(get, 'GIVE'), this.side(get, 'GET')];
     const escrow = get('GIVE_ESCROW') === '' ? 0n : readAmount(get('GIVE_ESCROW'), give.token?.decimals ?? 8);
     const getAddress = get('GET_ADDRESS') || source;
     const fiat = get('FIAT_CODE').toUpperCase();
@@ -19,19 +19,19 @@ export abstract class Dispensers extends Offers {
     const isPermitted = () => {
       if (getAddress === source) return true;
       if (isInBatch) return false;
-      const said = this.preferences.get(getAddress)?.dispenser ?? '';
-      if (said !== '') return Number(said) === 2;
+      const choice = this.preferences.get(getAddress)?.dispenser ?? '';
+      if (choice !== '') return Number(choice) === 2;
       const first = this.dispensers.find((one) => one.getAddress === getAddress);
       if (first) return first.source === source;
       return !this.addresses.slice(0, this.knownAddresses).includes(getAddress);
     };
     const refusal = firstOf([
       () => !COINS.includes(give.coin) && 'GIVE_COIN (unsupported COIN network)',
-      () => !COINS.includes(want.coin) && 'GET_COIN (unsupported COIN network)',
+      () => !COINS.includes(getSide.coin) && 'GET_COIN (unsupported COIN network)',
       () => give.coin !== 'BTC' && 'GIVE_COIN (network)',
-      () => want.coin !== 'BTC' && 'GET_COIN (network)',
+      () => getSide.coin !== 'BTC' && 'GET_COIN (network)',
       () => give.token === null && 'GIVE_TICK (unknown)',
-      () => want.tick !== '' && want.token === null && 'GET_TICK (unknown)',
+      () => getSide.tick !== '' && getSide.token === null && 'GET_TICK (unknown)',
       () => fiat !== '' && !FIATS.includes(fiat) && 'FIAT_CODE (unsupported FIAT)',
       () =>
         fiat !== '' &&
@@ -47,8 +47,8 @@ export abstract class Dispensers extends Offers {
       () => give.isOwnership && give.text !== '' && 'GIVE_AMOUNT (must be empty when GIVE_OWNERSHIP=1)',
       () => give.isOwnership && get('GIVE_ESCROW') !== '' && 'GIVE_ESCROW (must be empty when GIVE_OWNERSHIP=1)',
       ...this.ownershipTests(doing, give),
-      () => want.text !== '' && want.amount === null && 'GET_AMOUNT (format)',
-      () => !want.amount && 'GET_AMOUNT (must be positive)',
+      () => getSide.text !== '' && getSide.amount === null && 'GET_AMOUNT (format)',
+      () => !getSide.amount && 'GET_AMOUNT (must be positive)',
       () => !this.isAddress(getAddress) && 'GET_ADDRESS (format)',
       this.expirationTest(get),
       () =>
@@ -56,7 +56,7 @@ export abstract class Dispensers extends Offers {
         (!/^[0-9]{1,15}(\.[0-9]{1,2})?$/.test(fiatAmount) || Number(fiatAmount) === 0) &&
         'FIAT_AMOUNT (format)',
       () => oracle !== '' && 'ORACLE_ADDRESS (no effective oracle price)',
-      () => fiat !== '' && want.tick !== '' && 'FIAT_CODE (no price snapshot in the settlement window)',
+      () => fiat !== '' && getSide.tick !== '' && 'FIAT_CODE (no price snapshot in the settlement window)',
       this.sourceSleeps(doing),
       this.tickSleeps(give.token),
       ...memoTests(get('MEMO')),
@@ -84,8 +84,8 @@ export abstract class Dispensers extends Offers {
         source,
         status: 'open',
         give: side,
-        getToken: want.token,
-        getAmount: want.amount!,
+        getToken: getSide.token,
+        getAmount: getSide.amount!,
         getAddress,
         fiat: fiat === '' ? null : { code: fiat, amount: readAmount(fiatAmount, 2)! },
         left,
@@ -94,13 +94,13 @@ export abstract class Dispensers extends Offers {
         refused: 0,
         expiration: this.expirationOf(get),
         closesAt: null,
-        heir: source,
+        restAddress: source,
         lists: [{ from: 0, allow: this.root(get('ALLOW_LIST')), block: this.root(get('BLOCK_LIST')) }]
       });
       this.note(index, 'dispenser_statuses', 'open');
     }
     for (const address of [getAddress, oracle].sort(byBytes)) this.meetIfAddress(address);
-    for (const { tick } of [give, want]) this.name(tick);
+    for (const { tick } of [give, getSide]) this.name(tick);
     return this.judge(doing, 'dispensers', refusal);
   }
 
@@ -152,8 +152,8 @@ export abstract class Dispensers extends Offers {
     return this.judge(doing, isCancel ? 'dispenser_cancels' : 'dispenser_edits', refusal);
   }
 
-  protected cancelDispenser(doing: Doing, one: Dispenser, heir: string): void {
-    Object.assign(one, { status: 'cancelling', closesAt: this.time + 3_600, heir });
+  protected cancelDispenser(doing: Doing, one: Dispenser, restAddress: string): void {
+    Object.assign(one, { status: 'cancelling', closesAt: this.time + 3_600, restAddress });
     this.note(doing.index, 'dispenser_statuses', 'cancelling');
   }
 
@@ -162,7 +162,7 @@ export abstract class Dispensers extends Offers {
     const isExpired = action === 'DISPENSER_EXPIRE';
     const doing = this.system(action, one.source);
     this.note(doing.index, isExpired ? 'dispenser_expires' : 'dispenser_closes', isExpired ? 'valid' : status);
-    this.release(doing, one.give, one.left, one.heir, one.heir);
+    this.release(doing, one.give, one.left, one.restAddress, one.restAddress);
     one.status = status;
     this.note(doing.index, 'dispenser_statuses', status);
   }

@@ -147,7 +147,7 @@ export abstract class Shares extends Records {
     const get = named('DESTINATION BALANCES OWNERSHIPS ORDERS SWAPS DISPENSERS MEMO', doing.fields);
     const to = this.resolve(get('DESTINATION'));
     const flag = (name: string) => get(name) || (['BALANCES', 'OWNERSHIPS'].includes(name) ? '1' : '0');
-    const format = (name: string, told: string) => () => !['0', '1'].includes(flag(name)) && `${told} (format)`;
+    const format = (name: string, shown: string) => () => !['0', '1'].includes(flag(name)) && `${shown} (format)`;
     const items = () => {
       const count = (name: string, all: readonly unknown[]) => (flag(name) === '1' ? all.length : 0);
       const isOpen = (one: { source: string; status: string }) => one.source === source && one.status === 'open';

@@ -63,33 +63,33 @@ export abstract class Offers extends Books {
   protected trade(kind: 'ORDER' | 'SWAP', doing: Doing): boolean {
     const { source, index } = doing;
     const get = named(TRADE_FIELDS, doing.fields);
-    const [give, want] = [this.side(get, 'GIVE'), this.side(get, 'GET')];
+    const [give, getSide] = [this.side(get, 'GIVE'), this.side(get, 'GET')];
     const getAddress = this.resolve(get('GET_ADDRESS') || source);
     const mayBeCoin = kind === 'ORDER';
     const refusal = firstOf([
       () => getAddress === null && 'GET_ADDRESS (unresolvable ^id)',
       () => !COINS.includes(give.coin) && 'GIVE_COIN (unsupported COIN network)',
-      () => !COINS.includes(want.coin) && 'GET_COIN (unsupported COIN network)',
+      () => !COINS.includes(getSide.coin) && 'GET_COIN (unsupported COIN network)',
       () => give.coin !== 'BTC' && 'GIVE_COIN (network)',
-      () => want.coin !== 'BTC' && 'GET_COIN (cross-chain not enabled)',
-      () => mayBeCoin && give.tick === '' && want.tick === '' && 'cannot trade native coin for native coin',
+      () => getSide.coin !== 'BTC' && 'GET_COIN (cross-chain not enabled)',
+      () => mayBeCoin && give.tick === '' && getSide.tick === '' && 'cannot trade native coin for native coin',
       () => give.token === null && !(mayBeCoin && give.tick === '') && 'GIVE_TICK (unknown)',
-      () => want.token === null && !(mayBeCoin && want.tick === '') && 'GET_TICK (unknown)',
+      () => getSide.token === null && !(mayBeCoin && getSide.tick === '') && 'GET_TICK (unknown)',
       () => give.text !== '' && give.amount === null && 'GIVE_AMOUNT (format)',
-      () => want.text !== '' && want.amount === null && 'GET_AMOUNT (format)',
-      () => !want.isOwnership && !want.amount && 'GET_AMOUNT (must be positive)',
+      () => getSide.text !== '' && getSide.amount === null && 'GET_AMOUNT (format)',
+      () => !getSide.isOwnership && !getSide.amount && 'GET_AMOUNT (must be positive)',
       () => !this.isAddress(getAddress!) && 'GET_ADDRESS (format)',
       this.expirationTest(get),
       () => !['', '0', '1'].includes(give.mark) && 'GIVE_OWNERSHIP (format)',
-      () => !['', '0', '1'].includes(want.mark) && 'GET_OWNERSHIP (format)',
+      () => !['', '0', '1'].includes(getSide.mark) && 'GET_OWNERSHIP (format)',
       ...this.ownershipTests(doing, give),
-      () => want.isOwnership && want.token === null && 'GET_TICK (native coin has no ownership)',
-      () => want.isOwnership && want.text !== '' && 'GET_AMOUNT (must be empty when GET_OWNERSHIP=1)',
+      () => getSide.isOwnership && getSide.token === null && 'GET_TICK (native coin has no ownership)',
+      () => getSide.isOwnership && getSide.text !== '' && 'GET_AMOUNT (must be empty when GET_OWNERSHIP=1)',
       this.sourceSleeps(doing),
       this.tickSleeps(give.token),
       ...memoTests(get('MEMO')),
       () => give.token !== null && this.isBarred(give.token, source) && 'SOURCE (not authorized)',
-      () => this.isKeptOut(give, want, getAddress!) && 'GET_ADDRESS (not authorized)',
+      () => this.isKeptOut(give, getSide, getAddress!) && 'GET_ADDRESS (not authorized)',
       ...this.termTests(get),
       () =>
         give.token !== null &&
@@ -112,12 +112,12 @@ export abstract class Offers extends Books {
         source,
         status: 'open',
         give: side(give),
-        get: side(want),
+        get: side(getSide),
         giveLeft: side(give).amount,
-        getLeft: side(want).amount,
+        getLeft: side(getSide).amount,
         getAddress: getAddress!,
         expiration: this.expirationOf(get),
-        heir: source,
+        restAddress: source,
         allow: this.root(get('ALLOW_LIST')),
         block: this.root(get('BLOCK_LIST'))
       };
@@ -126,7 +126,7 @@ export abstract class Offers extends Books {
       this.note(index, `${kind.toLowerCase()}_statuses`, 'open');
       doing.next.push(() => this.match(trade));
     }
-    for (const { tick } of [give, want]) this.name(tick);
+    for (const { tick } of [give, getSide]) this.name(tick);
     this.meetIfAddress(getAddress);
     return this.judge(doing, `${kind.toLowerCase()}s`, refusal);
   }
@@ -282,7 +282,7 @@ export abstract class Offers extends Books {
   }
 
   protected endTrade(doing: Doing, trade: Trade, ending: 'cancelled' | 'expired', to: string): void {
-    trade.heir = to;
+    trade.restAddress = to;
     this.release(doing, trade.give, trade.giveLeft, trade.source, to);
     const pending = ending === 'cancelled' ? 'cancelling' : 'expiring';
     this.setStatus(doing, trade, this.isAwaited(trade) ? pending : ending);
@@ -314,10 +314,10 @@ export abstract class Offers extends Books {
 
   protected expireOwed(owed: Owed): void {
     if (owed.status !== 'pending_coinpay') return;
-    const { source, heir } = owed.seller;
+    const { source, restAddress } = owed.seller;
     const doing = this.system('COINPAY_EXPIRE', source);
     this.note(doing.index, 'coinpay_expires', 'valid');
-    this.release(doing, owed.sold, owed.sold.amount, source, heir);
+    this.release(doing, owed.sold, owed.sold.amount, source, restAddress);
     owed.buyer.giveLeft += owed.coins;
     owed.buyer.getLeft += owed.sold.amount;
     this.finishOwed(doing, owed, 'expired');

@@ -85,7 +85,7 @@ export interface Trade extends Lists {
   getAddress: string;
   expiration: number;
   /** Gets what nobody paid for. */
-  heir: string;
+  restAddress: string;
 }
 
 export interface Dispenser {
@@ -105,7 +105,7 @@ export interface Dispenser {
   expiration: number;
   lists: (Lists & { from: number })[];
   closesAt: number | null;
-  heir: string;
+  restAddress: string;
 }
 
 export interface Owed {

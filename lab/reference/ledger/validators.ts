@@ -78,10 +78,10 @@ export abstract class Validators extends Stakes {
     const all = () => this.capable('price', height!);
     const signed = () => {
       const sorted = [...pairs].sort((a, b) => byBytes(a.pair, b.pair));
-      const told = Buffer.from(JSON.stringify({ round, timestamp, btc_block_height: height, pairs: sorted }));
+      const signedBytes = Buffer.from(JSON.stringify({ round, timestamp, btc_block_height: height, pairs: sorted }));
       const isSigner = (key: string) => {
         const own = sigs.findLast((one) => one.key === key);
-        return own !== undefined && hasSigned(told, key, own.sig);
+        return own !== undefined && hasSigned(signedBytes, key, own.sig);
       };
       return all().filter(({ key }) => isSigner(key));
     };

@@ -79,7 +79,7 @@ export class MemoryConnection extends EventEmitter {
   }
 
   /** Whoever is at the other end does not listen any more, and does not hang up. */
-  mute(): void {
+  silence(): void {
     if (this.#answer) this.#answer = () => undefined;
     this.#queue = [];
   }
@@ -111,9 +111,9 @@ export class MemoryConnection extends EventEmitter {
     this.#answer = answer;
     this.#runAll(statementsOf(text), 0, [], (fault, result) => {
       this.statement = null;
-      const told = this.#answer;
+      const answer = this.#answer;
       this.#answer = null;
-      told?.(fault, result);
+      answer?.(fault, result);
       if (this.#answer === null) this.#next();
     });
   }

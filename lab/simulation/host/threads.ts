@@ -12,7 +12,7 @@ export interface ThreadWatch {
   died(thread: SimulatedThread): void;
   froze(thread: SimulatedThread): void;
   /** A word of a thread to the main one. */
-  said(thread: SimulatedThread, message: unknown): void;
+  onMessage(thread: SimulatedThread, message: unknown): void;
 }
 
 const PORT_MS = 0.1;
@@ -62,7 +62,7 @@ export class SimulatedThread extends EventEmitter {
   toMain(message: unknown): void {
     const copy: unknown = structuredClone(message);
     if (!this.life.isAlive) return;
-    this.#stage.watch.said(this, copy);
+    this.#stage.watch.onMessage(this, copy);
     this.#stage.scheduler.after(PORT_MS, () => this.emit('message', copy), this.#owner);
   }
 

@@ -66,12 +66,12 @@ export class BlockComparison {
           table && touched ? stretchesOf(table, tip.height, touched.get(name) ?? []) : [{ table: name, where: 'TRUE' }];
         for (const look of looks) {
           const columns = await this.#columns(name);
-          const [ours, theirs] = await Promise.all([
+          const [sourceRows, replicaRows] = await Promise.all([
             digest(this.#source, look, columns),
             digest(this.#replica, look, columns).catch((fault: Error) => fault.message)
           ]);
-          if (ours !== theirs)
-            found.push(`${name} WHERE ${look.where.slice(0, 200)}: source ${ours}, replica ${theirs}`);
+          if (sourceRows !== replicaRows)
+            found.push(`${name} WHERE ${look.where.slice(0, 200)}: source ${sourceRows}, replica ${replicaRows}`);
         }
       }
     } finally {

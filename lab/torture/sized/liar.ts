@@ -29,9 +29,9 @@ const LIES = [...Object.keys(SCHEMAS), 'hash', 'reorg', 'none', 'none', 'none'];
 export async function startLiar(
   url: string,
   seed: string
-): Promise<{ readonly url: string; readonly told: readonly string[] }> {
+): Promise<{ readonly url: string; readonly lies: readonly string[] }> {
   const random = createRandom(`liar ${seed}`);
-  const told: string[] = [];
+  const lies: string[] = [];
   let lie = 'none';
   const isSchemaLie = () => lie in SCHEMAS;
   const { url: own } = await startLyingSource(
@@ -45,7 +45,7 @@ export async function startLiar(
     (message) => {
       if (message['type'] !== 'block') return [message];
       lie = LIES[random.between(0, LIES.length - 1)]!;
-      if (lie !== 'none') told.push(lie);
+      if (lie !== 'none') lies.push(lie);
       if (isSchemaLie()) return [{ ...message, schema_fingerprint: 'f'.repeat(64) }];
       if (lie === 'hash') return [{ ...message, ledger_hash: 'e'.repeat(64) }];
       if (lie !== 'reorg') return [message];
@@ -53,5 +53,5 @@ export async function startLiar(
       return [{ type: 'reorg', chain, network, dbType, block_index: Number(height) - 3 }, message];
     }
   );
-  return { url: own, told };
+  return { url: own, lies };
 }

@@ -140,7 +140,7 @@ class SizedStage {
   readonly #comparison: BlockComparison;
   readonly #clientEnv;
   #client: SyncProcess;
-  #said = '';
+  #output = '';
 
   private constructor(parts: {
     of: SizedCase;
@@ -228,7 +228,7 @@ class SizedStage {
 
   /** Lines about mending by the replica itself so far. */
   get #mended(): string[] {
-    return `${this.#said}${this.#client.log()}`.split('\n').filter((line) => MENDED.test(line));
+    return `${this.#output}${this.#client.log()}`.split('\n').filter((line) => MENDED.test(line));
   }
 
   async carryOut(event: SizedEvent): Promise<void> {
@@ -273,7 +273,7 @@ class SizedStage {
         return this.#pair.restartServer();
       case 'restartClient':
         await this.#client.end('SIGKILL');
-        this.#said += this.#client.log();
+        this.#output += this.#client.log();
         await history.writeBlock();
         this.#client = await this.#pair.startClient(this.#clientEnv);
     }
@@ -312,7 +312,7 @@ class SizedStage {
 
   logs(): string {
     const tail = Number(process.env['TORTURE_TAIL'] ?? 6_000);
-    return `clients: ${`${this.#said}${this.#client.log()}`.slice(-tail)}\nserver: ${this.#pair.server.log().slice(-tail)}`;
+    return `clients: ${`${this.#output}${this.#client.log()}`.slice(-tail)}\nserver: ${this.#pair.server.log().slice(-tail)}`;
   }
 
   async end(): Promise<void> {

@@ -41,13 +41,13 @@ async function start(program: string, args: readonly string[], directory: string
     stdio: ['ignore', 'pipe', 'inherit']
   });
   const ended = once(child, 'exit');
-  let said = '';
+  let output = '';
   for await (const text of child.stdout) {
-    said += String(text);
-    if (said.includes(' listens on ')) break;
+    output += String(text);
+    if (output.includes(' listens on ')) break;
   }
   const taken = { ms: performance.now() - startedAt, cpu: cpuOfTree(child.pid!) };
-  if (!said.includes(' listens on ')) throw new Error(`${program} ended without listening:\n${said}`);
+  if (!output.includes(' listens on ')) throw new Error(`${program} ended without listening:\n${output}`);
   child.kill('SIGTERM');
   await ended;
   return taken;

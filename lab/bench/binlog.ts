@@ -117,17 +117,17 @@ async function late(): Promise<Figure[]> {
         throw new Error('the old row did not come with its block');
       return ms;
     };
-    const [ours, theirs]: [number[], number[]] = [[], []];
+    const [written, unwritten]: [number[], number[]] = [[], []];
     for (let run = 0; run < 15; run += 1) {
-      theirs.push(await time(false));
-      ours.push(await time(true));
+      unwritten.push(await time(false));
+      written.push(await time(true));
     }
     await endBoth(both);
     const what = `block to complete replica, one old row of ${Number(largest!['n']).toLocaleString('en')} changed with it, ${size}, against blocks without`;
     figures.push({
       what,
-      measured: median(ours),
-      reference: median(theirs),
+      measured: median(written),
+      reference: median(unwritten),
       unit: 'ms',
       compare: 'above',
       most: 500,
@@ -141,9 +141,9 @@ async function isOldRowEqual(writer: Connection, at: DatabaseCoordinates, action
   const replica = await connect(at);
   const read = (from: Connection) =>
     rows(from, 'SELECT COUNT(*) AS n, SUM(amount) AS sum FROM credits WHERE action_index = ?', [action]);
-  const [[ours], [theirs]] = await Promise.all([read(writer), read(replica)]);
+  const [[sourceRows], [replicaRows]] = await Promise.all([read(writer), read(replica)]);
   await replica.end();
-  return JSON.stringify(ours) === JSON.stringify(theirs);
+  return JSON.stringify(sourceRows) === JSON.stringify(replicaRows);
 }
 
 /** As many rows changed in one block, at our replica, and at one of MariaDB's own replication. */
@@ -155,25 +155,25 @@ async function many(): Promise<Figure[]> {
   const both = await startBoth(database, 'required', native.server);
   const replica = await connect(both.replica);
   atEnd(async () => replica.destroy());
-  const ours: number[] = [];
-  const theirs: number[] = [];
+  const ownMs: number[] = [];
+  const referenceMs: number[] = [];
   for (let run = 0; run < RUNS; run += 1) {
     await untilAtRest(both);
     await writer.query('UPDATE many SET amount = amount + 1');
     const { height } = await ledger.writeBlock({ actions: SENDS });
     const since = performance.now();
     const nativeDone = native.until(height).then(() => performance.now() - since);
-    ours.push(await untilComplete(both, height));
-    theirs.push(await nativeDone);
+    ownMs.push(await untilComplete(both, height));
+    referenceMs.push(await nativeDone);
     const [found] = await rows(replica, 'SELECT SUM(amount) AS sum FROM many');
     const [expected] = await rows(writer, 'SELECT SUM(amount) AS sum FROM many');
     if (String(found!['sum']) !== String(expected!['sum'])) throw new Error('the replica is complete without all rows');
   }
   await endBoth(both);
-  console.error(`ours ${ours.map(Math.round).join(', ')} ms; MariaDB's ${theirs.map(Math.round).join(', ')} ms`);
+  console.error(`ours ${ownMs.map(Math.round).join(', ')} ms; MariaDB's ${referenceMs.map(Math.round).join(', ')} ms`);
   const what = `${CHANGED_ROWS.toLocaleString('en')} rows changed with one block, block to complete replica, against MariaDB's own replication beside it`;
   return [
-    { what, measured: median(ours), reference: median(theirs), unit: 'ms', compare: 'times', most: 1.5, aim: 1.2 }
+    { what, measured: median(ownMs), reference: median(referenceMs), unit: 'ms', compare: 'times', most: 1.5, aim: 1.2 }
   ];
 }
 

@@ -17,7 +17,7 @@ import { encodeMessage, infraOnly } from '../../src/wire/data/block.ts';
 import type { BlockMessage } from '../../src/wire/data/messages.ts';
 import { readArguments } from '../../test/support/arguments.ts';
 import { runProgram } from '../../test/support/program.ts';
-import { INDEXER, openHouse } from '../../test/support/sync/house.ts';
+import { INDEXER, openFrontDoor } from '../../test/support/sync/front-door.ts';
 import { alternate, type Figure, report } from './support/figures.ts';
 import { chooseParts } from './support/parts.ts';
 
@@ -35,15 +35,15 @@ async function cpu(work: () => unknown): Promise<number> {
 async function inCpu(
   what: string,
   most: number,
-  ours: () => unknown,
+  own: () => unknown,
   other: () => unknown,
   runs = RUNS
 ): Promise<Figure[]> {
-  await ours();
+  await own();
   await other();
   const both = await alternate(
     runs,
-    () => cpu(ours),
+    () => cpu(own),
     () => cpu(other)
   );
   return [{ what, ...both, unit: 'ms', compare: 'times', most, aim: most / 2 }];
@@ -51,7 +51,7 @@ async function inCpu(
 
 /** A front door made with the compilers of this program, and with those of Fastify, which compile at once. */
 function schemas(): Promise<Figure[]> {
-  const make = async () => void (await (await openHouse()).app.ready());
+  const make = async () => void (await (await openFrontDoor()).app.ready());
   const lazy = { ...lazyCompilers };
   const eager = async () => {
     Object.assign(lazyCompilers, { buildValidator: AjvCompiler(), buildSerializer: SerializerSelector() });
@@ -147,13 +147,13 @@ async function longestTurn(overMs: number): Promise<number> {
 
 /** Measures the time without a turn while 100 connections send 64 KiB of one-byte chunks at once. */
 async function slices(): Promise<Figure[]> {
-  const said = `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(10_900)}`;
+  const requestText = `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(10_900)}`;
   const stall = async (server: Server) => {
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const { port } = server.address() as AddressInfo;
     const sockets = Array.from({ length: 100 }, () => connect(port, '127.0.0.1').on('error', () => undefined));
     await sleep(300);
-    for (const socket of sockets) socket.write(said);
+    for (const socket of sockets) socket.write(requestText);
     const longest = await longestTurn(1_500);
     for (const socket of sockets) socket.destroy();
     server.close();
@@ -161,10 +161,10 @@ async function slices(): Promise<Figure[]> {
   };
   const handler = (request: { resume(): unknown }) => void request.resume();
   const clientLimiter = () => new ClientLimiter({ maxPerAddress: 1_000, addressOf: () => undefined });
-  const ours = () => ingress({ clientLimiter: clientLimiter(), withCode: false });
+  const ownIngress = () => ingress({ clientLimiter: clientLimiter(), withCode: false });
   const both = await alternate(
     RUNS,
-    () => stall(ours().serverFactory!(handler as never, {}) as Server),
+    () => stall(ownIngress().serverFactory!(handler as never, {}) as Server),
     () => stall(createServer(handler))
   );
   const what = 'longest turn while 100 connections send 64 KiB in chunks of a byte, against a plain server of Node';

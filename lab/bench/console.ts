@@ -27,10 +27,10 @@ const FRAME = { reference: 0, unit: 'ms', compare: 'above', most: 8, aim: 4 } as
 const CORE = { unit: '%', compare: 'above', most: 2, aim: 1 } as const;
 
 /** Returns the share of a core that the front door used meanwhile, in percent. */
-async function coreShare(house: ChildProcess, during: () => Promise<unknown>): Promise<number> {
+async function coreShare(frontDoor: ChildProcess, during: () => Promise<unknown>): Promise<number> {
   const ask = async () => {
-    const answer = once(house, 'message') as Promise<[{ cpuMs: number }]>;
-    house.send('cpu');
+    const answer = once(frontDoor, 'message') as Promise<[{ cpuMs: number }]>;
+    frontDoor.send('cpu');
     return (await answer)[0].cpuMs;
   };
   const [before, began] = [await ask(), performance.now()];
@@ -39,14 +39,14 @@ async function coreShare(house: ChildProcess, during: () => Promise<unknown>): P
 }
 
 await runProgram(async () => {
-  const house = fork(join(import.meta.dirname, '../../test/support/console-house.ts'), {
+  const frontDoor = fork(join(import.meta.dirname, '../../test/support/console-front-door.ts'), {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc']
   });
-  atEnd(async () => void house.kill('SIGKILL'));
-  const [{ port }] = (await once(house, 'message')) as [{ port: number }];
+  atEnd(async () => void frontDoor.kill('SIGKILL'));
+  const [{ port }] = (await once(frontDoor, 'message')) as [{ port: number }];
   const url = `http://127.0.0.1:${port}/`;
   await sleep(FILL_MS);
-  const unwatched = await coreShare(house, () => sleep(WATCH_MS));
+  const unwatched = await coreShare(frontDoor, () => sleep(WATCH_MS));
 
   const figures: Figure[] = [];
   const browser = await openBrowser();
@@ -56,7 +56,7 @@ await runProgram(async () => {
     await page.reload();
     await sleep(WARM_UP_MS);
     let frames: FrameWork = { p95: 0, longest: 0, count: 0 };
-    const watched = await coreShare(house, async () => {
+    const watched = await coreShare(frontDoor, async () => {
       frames = await traceFrames(page, WATCH_MS);
     });
     figures.push(

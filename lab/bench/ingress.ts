@@ -10,13 +10,13 @@ import { createDecoder } from '../../test/support/sync/generated-decoder.ts';
 import { startPair } from '../../test/support/sync/sync-pair.ts';
 import { eventually } from '../../test/support/sync/sync-process.ts';
 import { measureAnswers } from './support/attack/answers.ts';
+import { AttackedServer, type Delays, LOOK_MS, lifetimes, type Outcome } from './support/attack/attacked-server.ts';
 import { ATTACKS } from './support/attack/attacks.ts';
 import { addWeight, BlockWriter, FIRST_BLOCKS } from './support/attack/block-writer.ts';
 import { measureNeighbours } from './support/attack/neighbours.ts';
 import { measurePaths } from './support/attack/paths.ts';
 import { type Held, ProcessMemory } from './support/attack/process-memory.ts';
 import { measureServicePaths } from './support/attack/service-paths.ts';
-import { type Delays, LOOK_MS, lifetimes, type Outcome, Siege } from './support/attack/siege.ts';
 import { type Figure, median, p99, report } from './support/figures.ts';
 
 const NEIGHBOURS = 'neighbours';
@@ -106,26 +106,26 @@ async function measure(): Promise<Figure[]> {
   const memory = await ProcessMemory.open(server.child.pid!, server.log);
   const writer = new BlockWriter();
   const writing = writer.run(source).catch((caught: unknown) => console.error('no more blocks are written:', caught));
-  const siege = new Siege(server, memory, writer);
-  await siege.begin();
-  await settle(siege);
+  const load = new AttackedServer(server, memory, writer);
+  await load.begin();
+  await settle(load);
   const lookAtCalm = async (): Promise<Delays> => {
-    const calm = await siege.look(10 * LOOK_MS);
+    const calm = await load.look(10 * LOOK_MS);
     console.log(`| none | | | | | | ${inShort(calm).join(' | ')} |`);
     return calm;
   };
   console.log(`| ${COLUMNS.join(' | ')} |\n|${COLUMNS.map(() => '---').join('|')}|`);
   const first = await lookAtCalm();
-  const before = await siege.held();
+  const before = await load.held();
   const outcomes: Outcome[] = [];
   for (const attack of options.attacks) {
     const count = attack.count ?? (attack.kind === 'stay' ? options.count : options.rate);
-    const outcome = await siege.attack(attack, count);
+    const outcome = await load.attack(attack, count);
     printOutcome(outcome);
     outcomes.push(outcome);
   }
   await sleep(1_000);
-  const after = await siege.held();
+  const after = await load.held();
   // A database that was made a moment ago has work of its own.
   const [calm] = [first, await lookAtCalm()].sort((a, b) => median(a.blocks) - median(b.blocks));
   const figures = figuresOf(outcomes, calm!, before, after);
@@ -140,11 +140,11 @@ async function measure(): Promise<Figure[]> {
 }
 
 /** Waits until the server has stopped growing by itself, as any does that has just begun: else the first attack would be charged with it. */
-async function settle(siege: Siege): Promise<void> {
+async function settle(load: AttackedServer): Promise<void> {
   let last = 0;
   for (let looks = 0; looks < MOST_LOOKS; looks++) {
-    await siege.look();
-    const { rssBytes } = await siege.held();
+    await load.look();
+    const { rssBytes } = await load.held();
     if (rssBytes - last < SETTLED_BYTES && looks > 1) return;
     last = rssBytes;
   }
@@ -233,9 +233,9 @@ function figuresOf(outcomes: readonly Outcome[], calm: Delays, before: Held, aft
 }
 
 await runProgram(async () => {
-  const siege = options.attacks.length > 0 ? await measure() : [];
+  const measured = options.attacks.length > 0 ? await measure() : [];
   const neighbours = options.hasNeighbours ? await measureNeighbours() : [];
   const answers = options.hasAnswers ? await measureAnswers() : [];
   const paths = options.hasPaths ? [...(await measurePaths()), ...(await measureServicePaths())] : [];
-  report('ingress', [...siege, ...neighbours, ...answers, ...paths], options.json);
+  report('ingress', [...measured, ...neighbours, ...answers, ...paths], options.json);
 });

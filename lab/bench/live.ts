@@ -212,16 +212,16 @@ async function stalledOnes(): Promise<Figure[]> {
     return found;
   };
   await tails(); // warm-up
-  const [ours, theirs]: [number[], number[]] = [[], []];
+  const [stalledMs, calmMs]: [number[], number[]] = [[], []];
   for (let round = 0; round < 3; round++) {
-    theirs.push(...(await tails()));
-    ours.push(...(await withStalled()));
+    calmMs.push(...(await tails()));
+    stalledMs.push(...(await withStalled()));
   }
   crowd.end();
   ingress.end();
   const what = `${MANY} subscribers, ${STALLED} of them stalled: p99 of the good ones, against none stalled`;
   return [
-    { what, measured: median(ours), reference: median(theirs), unit: 'ms', compare: 'times', most: 1.2, aim: 1.1 }
+    { what, measured: median(stalledMs), reference: median(calmMs), unit: 'ms', compare: 'times', most: 1.2, aim: 1.1 }
   ];
 }
 

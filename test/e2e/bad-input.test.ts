@@ -159,14 +159,14 @@ test('a second client of one replica is refused, says so, and takes over when th
   await pair.settle(first, 104);
   const second = await pair.startClient({ HUB_REPOLL_INTERVAL: 3_000 });
   await eventually('the second client is refused', async () => second.log().includes('REPLICA_LOCKED'));
-  const told = new RegExp(`another client writes to ${pair.replica.name}: connection \\d+`);
-  assert.match(second.log(), told);
+  const warning = new RegExp(`another client writes to ${pair.replica.name}: connection \\d+`);
+  assert.match(second.log(), warning);
   // It is parked, started again within three seconds, and waits ten seconds for the writer's lock: status says why each time.
   const looks: string[] = [];
   for (let look = 0; look < 8; look += 1) {
     const { code, stdout } = await runCommandLine(['status', '--url', second.url], { SYNC_API_KEY: KEY });
     assert.equal(code, 1, stdout);
-    assert.match(stdout, told);
+    assert.match(stdout, warning);
     assert.match(stdout, / {2}no +another client/, 'it waits, and is not halted');
     looks.push(stdout);
     await sleep(1_500);

@@ -47,8 +47,8 @@ async function equalWhenComplete(): Promise<void> {
   for (const end = Date.now() + PATIENCE_MS; ; await sleep(100)) {
     const [state] = await sql(pair.replica, 'SELECT complete, height FROM sync_state');
     if (Number(state!['height']) === ledger.height && Number(state!['complete']) === 1) break;
-    const said = await pair.status(client);
-    assert.ok(Date.now() < end, `not complete: ${JSON.stringify(said)}\n${client.log().slice(-3_000)}`);
+    const status = await pair.status(client);
+    assert.ok(Date.now() < end, `not complete: ${JSON.stringify(status)}\n${client.log().slice(-3_000)}`);
   }
   const verdict = await pair.compare();
   assert.ok(verdict.equal, `complete and not equal: ${JSON.stringify(differences(verdict))}`);
@@ -58,12 +58,12 @@ test('a comparison that finds what the source has not sent yet leaves the replic
   await sleep(SECOND_MS);
   await writer.query("UPDATE notes SET text = 'before the block' WHERE id = 17");
   assert.equal(await client.post('/debug/actors/indexer/litecoin/regtest/verify'), 202);
-  let said: unknown;
+  let reported: unknown;
   await eventually('incomplete, with the reason', async () => {
-    said = (await pair.status(client))['verification_reason'];
-    return !(await isComplete()) && /notes differ.*next block/.test(String(said));
+    reported = (await pair.status(client))['verification_reason'];
+    return !(await isComplete()) && /notes differ.*next block/.test(String(reported));
   }).catch((fault: Error) => {
-    throw new Error(`${fault.message}; it said ${said}\n${client.log().slice(-3_000)}`);
+    throw new Error(`${fault.message}; it said ${reported}\n${client.log().slice(-3_000)}`);
   });
   await ledger.writeBlock({ actions: 1 });
   await equalWhenComplete();

@@ -105,7 +105,7 @@ async function joined(hubs: readonly Member[], peers: number): Promise<void> {
 }
 
 /** Waits until a hub tells a state of its set; it tells one up to half a second after it changed. @returns it */
-async function told(member: Member, isMet: (consensus: Answer) => boolean): Promise<Answer> {
+async function awaitConsensus(member: Member, isMet: (consensus: Answer) => boolean): Promise<Answer> {
   let consensus: Answer;
   await eventually('it tells the state', async () => {
     consensus = (await call(member, 'health')).result.consensus;
@@ -205,8 +205,8 @@ test('four hubs over sockets and MariaDB decide what any of them is told, and ea
   }
   const state = await agreed(members);
   assert.equal(state.entries, 5);
-  const { view } = await told(members[0]!, ({ seq }) => seq === state.seq);
-  const leader = await told(members[view % 4]!, ({ seq }) => seq === state.seq);
+  const { view } = await awaitConsensus(members[0]!, ({ seq }) => seq === state.seq);
+  const leader = await awaitConsensus(members[view % 4]!, ({ seq }) => seq === state.seq);
   assert.deepEqual(leader, { phase: 'leading', view, seq: state.seq, members: 4, peers: 3, safe: true });
 });
 
@@ -231,7 +231,7 @@ test('a wrong write is refused and leaves nothing at any hub, and so is one that
 });
 
 test('the leader is killed between two writes of three hubs: no answered write is lost, and it is there again', async () => {
-  const { view: before } = await told(members[0]!, () => true);
+  const { view: before } = await awaitConsensus(members[0]!, () => true);
   const leader = members[before % 4]!;
   const rest = members.filter((member) => member !== leader);
   const answered: string[] = [];
@@ -253,7 +253,7 @@ test('the leader is killed between two writes of three hubs: no answered write i
   const { configs } = await agreed(members);
   for (const module of answered) assert.ok(configs.LTC.regtest[module], module);
   assert.deepEqual((await write(leader, 'after', 'h')).result, { status: 'success' });
-  await told(leader, ({ view }) => view > before);
+  await awaitConsensus(leader, ({ view }) => view > before);
 });
 
 test('a hub that lost its database has all again after a start with an empty one, and writes', async () => {
@@ -338,9 +338,14 @@ test('hubs whose own indexer tells enough stake agree on prices, and sign what t
     round.action,
     /^PRICE\|0\|\d+\|\d+\|800000\|1\|BTC\/USD\|64000.00000000\|3(?:\|[0-9a-f]{64}\|[0-9a-f]{128}){3}$/
   );
-  const told = await call(members[1]!, 'getvalidatorcapabilities', { capability: 'price' });
+  const ownCapabilities = await call(members[1]!, 'getvalidatorcapabilities', { capability: 'price' });
   assert.deepEqual(
-    told.result.map((one: Answer) => [one.signing_pubkey, one.qualified, one.self_test_ok, one.qualified_at_block]),
+    ownCapabilities.result.map((one: Answer) => [
+      one.signing_pubkey,
+      one.qualified,
+      one.self_test_ok,
+      one.qualified_at_block
+    ]),
     keys.slice(0, 3).map((key) => [key, 1, 1, 800_000])
   );
   const path = join(temporaryDirectory('federation'), 'rounds.log');

@@ -51,8 +51,8 @@ test('decoder, indexer, explorer, encoder, tracker and sync start by HUB_API_HOS
     'platform-explorer': { service_port: ports.explorer },
     'platform-sync': { service_port: ports.sync }
   };
-  const told = await hub.call('updateconfig', { config: { litecoin: { regtest: modules } } });
-  assert.deepEqual(told.json.result, { status: 'success' }, JSON.stringify(told.json));
+  const updated = await hub.call('updateconfig', { config: { litecoin: { regtest: modules } } });
+  assert.deepEqual(updated.json.result, { status: 'success' }, JSON.stringify(updated.json));
 
   const start = (name: string, more: Readonly<Record<string, string>> = {}) =>
     startServiceProcess(name, { HUB_API_HOST: '127.0.0.1', HUB_PORT: String(hub.port), ...more });

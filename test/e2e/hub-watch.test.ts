@@ -149,9 +149,9 @@ test('a hub that answers with no configuration, or with hardly any of it, stops 
   for (const few of [0, 1]) {
     const before = logs().map(({ length }) => length);
     named = few;
-    const told = /the hub no longer names [23] of 3 that it named: they are kept for \d+ s more/;
+    const warning = /the hub no longer names [23] of 3 that it named: they are kept for \d+ s more/;
     await eventually('both say that they doubt it', async () =>
-      logs().every((log, at) => told.test(log.slice(before[at])))
+      logs().every((log, at) => warning.test(log.slice(before[at])))
     );
     assert.ok(await isServed(), 'what was known is kept');
     named = chains.length;

@@ -87,8 +87,10 @@ export function largeNumbersTest(binlog: 'off' | 'required', isEachAlone: boolea
         // At equal height the tip may still be the orphaned one.
         const sql = (name: string) =>
           `SELECT block_hash AS hash FROM \`${name}\`.blocks ORDER BY block_index DESC LIMIT 1`;
-        const [ours, theirs] = await Promise.all([source, pair.replica].map(({ name }) => rows(writer, sql(name))));
-        return ours![0]!['hash'] === theirs![0]!['hash'];
+        const [sourceRows, replicaRows] = await Promise.all(
+          [source, pair.replica].map(({ name }) => rows(writer, sql(name)))
+        );
+        return sourceRows![0]!['hash'] === replicaRows![0]!['hash'];
       }).catch(async (fault: Error) => {
         const server = JSON.stringify(await pair.status(pair.server));
         throw new Error(`${fault.message}: ${JSON.stringify(last)}\n${server}\n${pair.server.log().slice(-2_000)}`);

@@ -22,7 +22,7 @@ test('tables that no replica can make are left out by name on both sides, and co
   await sql(source, ...TABLES);
   const pair = await startPair('decoder', source);
   const client = await pair.startClient();
-  const told = async (of: typeof client) => (await pair.status(of))['not_replicated'] as Record<string, string>;
+  const leftOutOf = async (of: typeof client) => (await pair.status(of))['not_replicated'] as Record<string, string>;
   const verifiedAt = (height: number) =>
     eventually(`the replica is verified at ${height}`, async () => {
       const { phase, verified_height } = await pair.status(client);
@@ -32,7 +32,7 @@ test('tables that no replica can make are left out by name on both sides, and co
     sql(source, `INSERT INTO blocks (block_index, block_hash) VALUES (${height}, 'h${height}')`);
   await verifiedAt(20);
   for (const side of [pair.server, client]) {
-    const { places, [BACKUP]: backup, ...others } = await told(side);
+    const { places, [BACKUP]: backup, ...others } = await leftOutOf(side);
     assert.match(places ?? '', /column at: type point is not allowed/);
     assert.match(backup ?? '', /other characters/);
     assert.deepEqual(others, {});
@@ -40,11 +40,11 @@ test('tables that no replica can make are left out by name on both sides, and co
   await sql(source, 'CREATE TABLE spots (id INT PRIMARY KEY, at GEOMETRY NULL)', "UPDATE accounts SET note = 'two'");
   await addBlock(21);
   await verifiedAt(21);
-  assert.deepEqual(Object.keys(await told(client)).sort(), [BACKUP, 'places', 'spots']);
+  assert.deepEqual(Object.keys(await leftOutOf(client)).sort(), [BACKUP, 'places', 'spots']);
   await sql(source, 'ALTER TABLE places DROP COLUMN at', 'DROP TABLE spots');
   await addBlock(22);
   await verifiedAt(22);
-  assert.deepEqual(Object.keys(await told(client)), [BACKUP]);
+  assert.deepEqual(Object.keys(await leftOutOf(client)), [BACKUP]);
   await sql(source, `DROP TABLE \`${BACKUP}\``);
   await sql(
     source,
@@ -55,11 +55,12 @@ test('tables that no replica can make are left out by name on both sides, and co
   );
   await addBlock(23);
   await verifiedAt(23);
-  for (const side of [pair.server, client]) assert.deepEqual(Object.keys(await told(side)), ['__proto__', 'getters']);
+  for (const side of [pair.server, client])
+    assert.deepEqual(Object.keys(await leftOutOf(side)), ['__proto__', 'getters']);
   await sql(source, 'DROP TABLE __proto__', 'DROP TABLE getters');
   await addBlock(24);
   await verifiedAt(24);
-  for (const side of [pair.server, client]) assert.deepEqual(await told(side), {});
+  for (const side of [pair.server, client]) assert.deepEqual(await leftOutOf(side), {});
   const verdict = await compareDatabases(source, pair.replica);
   assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
   assert.equal(client.child.exitCode, null);

@@ -32,7 +32,7 @@ const [AMPLE, SHORT] = ['1200m', '16m'];
 const MAY_MOUNT = spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'disk', '/mnt']).status === 0;
 
 /** Server and client as processes, with a link before the server's database, and one between them. */
-async function startHouse() {
+async function startFrontDoor() {
   const source = await createDatabase('operations');
   await createIndexer(source, { seed: 'operations', blocks: 20, rows: 400 });
   await sql(
@@ -97,10 +97,10 @@ async function startHouse() {
   return { source, replica, hub, server, client, collector, databaseLink, sourceLink, isLive, shrinkDisk };
 }
 
-const house = await startHouse();
+const frontDoor = await startFrontDoor();
 
 test('with OTEL_EXPORTER_OTLP_ENDPOINT, requests, snapshots and blocks are traced in both processes', async () => {
-  const { source, server, client, collector, isLive } = house;
+  const { source, server, client, collector, isLive } = frontDoor;
   await isLive(119);
   const height = await appendBlocks(source, 1, 'traced');
   await isLive(height);
@@ -149,7 +149,7 @@ test('with OTEL_EXPORTER_OTLP_ENDPOINT, requests, snapshots and blocks are trace
 });
 
 test('each alert of ops/alerts.yml fires in the real failure that it is for, and none before', async (t) => {
-  const { source, replica, hub, server, client, databaseLink, sourceLink, isLive, shrinkDisk } = house;
+  const { source, replica, hub, server, client, databaseLink, sourceLink, isLive, shrinkDisk } = frontDoor;
   const prometheus = await startPrometheus([server.url, client.url], KEY);
   await sleep(1_500); // three rounds of scraping and judging
   assert.deepEqual(await prometheus.firing(), []);

@@ -23,11 +23,11 @@ const DOTS = `(() => {
   };
 })()`;
 
-const house = fork(join(import.meta.dirname, '../support/console-house.ts'), {
+const frontDoor = fork(join(import.meta.dirname, '../support/console-front-door.ts'), {
   stdio: ['ignore', 'ignore', 'inherit', 'ipc']
 });
-atEnd(async () => void house.kill('SIGKILL'));
-const [{ port }] = (await once(house, 'message')) as [{ port: number }];
+atEnd(async () => void frontDoor.kill('SIGKILL'));
+const [{ port }] = (await once(frontDoor, 'message')) as [{ port: number }];
 const page = await (await openBrowser()).newPage();
 const origin = `http://127.0.0.1:${port}`;
 await page.goto(`${origin}/`);

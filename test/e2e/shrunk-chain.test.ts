@@ -60,8 +60,8 @@ async function equalWhenComplete({ pair, client }: Scene, height: number): Promi
   for (const end = Date.now() + LIMIT_MS; ; await sleep(100)) {
     const [state] = await sql(pair.replica, 'SELECT complete, height FROM sync_state');
     if (Number(state!['height']) === height && Number(state!['complete']) === 1) break;
-    const said = await pair.status(client);
-    assert.ok(Date.now() < end, `not complete at ${height}: ${JSON.stringify(said)}\n${logs()}`);
+    const status = await pair.status(client);
+    assert.ok(Date.now() < end, `not complete at ${height}: ${JSON.stringify(status)}\n${logs()}`);
   }
   const verdict = await pair.compare();
   assert.ok(verdict.equal, `complete at ${height} and not equal: ${JSON.stringify(differences(verdict))}\n${logs()}`);

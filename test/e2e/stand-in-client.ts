@@ -55,9 +55,9 @@ export async function differing(
   source: DatabaseCoordinates,
   replica: DatabaseCoordinates
 ): Promise<string[]> {
-  const [theirs, own] = await Promise.all([contentOf(source), contentOf(replica)]);
+  const [expected, own] = await Promise.all([contentOf(source), contentOf(replica)]);
   return [...own.keys()].filter(
-    (table) => !BEYOND[dbType].has(table) && !table.startsWith('sync_') && own.get(table) !== theirs.get(table)
+    (table) => !BEYOND[dbType].has(table) && !table.startsWith('sync_') && own.get(table) !== expected.get(table)
   );
 }
 
@@ -123,14 +123,14 @@ export function plainClientTest(compatible: boolean): void {
     const late: string[] = [];
     for (const move of MOVES) {
       await moves[move]();
-      const told = () =>
+      const logged = () =>
         `${move}: it is at ${client.height} of ${ledger.height}, and differs in ${left}; ${client.faults.join()}`;
       const isOver = async () => (await isEqual()) || client.dropped.at(-1) === ledger.height;
-      await eventually('the block comes', isOver).catch(() => assert.fail(told()));
+      await eventually('the block comes', isOver).catch(() => assert.fail(logged()));
       if (left.length === 0) continue;
       late.push(move);
       await ledger.writeBlock(PLAIN);
-      await eventually('the next block comes', isEqual).catch(() => assert.fail(told()));
+      await eventually('the next block comes', isEqual).catch(() => assert.fail(logged()));
     }
     if (compatible) assert.deepEqual([late, client.dropped], [[], []]);
     else assert.ok(late.length > 0, 'no balance was in the way: this test proves nothing');
@@ -143,7 +143,7 @@ const BALANCES = 'SELECT address_id, tick_id, amount FROM balances ORDER BY addr
 
 /** Returns the tables, balances among them, in which the client does not hold what the source holds. */
 async function withBalances(source: DatabaseCoordinates, replica: DatabaseCoordinates): Promise<string[]> {
-  const [theirs, own] = await Promise.all([source, replica].map(async (at) => texts(await sql(at, BALANCES))));
-  const isEqual = theirs!.length > 0 && theirs!.join() === own!.join();
+  const [expected, own] = await Promise.all([source, replica].map(async (at) => texts(await sql(at, BALANCES))));
+  const isEqual = expected!.length > 0 && expected!.join() === own!.join();
   return [...(await differing('indexer', source, replica)), ...(isEqual ? [] : ['balances'])];
 }

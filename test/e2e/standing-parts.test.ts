@@ -67,9 +67,9 @@ async function startPlatform() {
     const port = await freePort();
     const place = { [`${prefix}_HOST`]: '127.0.0.1', [`${prefix}_PORT`]: String(port) };
     const { child, output } = startServiceProcess(name, { ...nodeEnv(coin.node), ...place, ...env });
-    const told = { pid: child.pid!, url: `http://127.0.0.1:${port}`, log: output };
-    services.set(service, told);
-    return { ...told, port };
+    const running = { pid: child.pid!, url: `http://127.0.0.1:${port}`, log: output };
+    services.set(service, running);
+    return { ...running, port };
   };
   const at = (prefix: string, database: DatabaseCoordinates) => databaseEnv(prefix, database);
   const base = await createDatabase('standing_decoder', root);

@@ -81,11 +81,11 @@ test('a database that no source serves: one line, its state, and tries again; th
       String(last_error).startsWith(words) && Number(poll_error_count) > 2 && sources?.[0]?.['state'] === 'unserved'
     );
   });
-  const told = client
+  const lines = client
     .log()
     .split('\n')
     .filter((line) => line.includes(words) && line.includes('"level":40'));
-  assert.equal(told.length, 1, 'the same reason is told once');
+  assert.equal(lines.length, 1, 'the same reason is told once');
   await client.end();
 });
 

@@ -57,13 +57,13 @@ async function setUp(source: DatabaseCoordinates, binlog: 'off' | 'required'): P
 
 /** Waits until the server has looked at everything, and the replica is complete and verified. */
 async function isSettledAt({ pair, client }: Pick<Stage, 'pair' | 'client'>, height: number): Promise<void> {
-  let said: unknown;
+  let reported: unknown;
   await eventually('settled and verified', async () => {
     const [server, status] = [await pair.status(pair.server), await pair.status(client)];
-    said = [server['settled_height'], status['block_height'], status['verification']];
-    return JSON.stringify(said) === JSON.stringify([height, height, 'verified']);
+    reported = [server['settled_height'], status['block_height'], status['verification']];
+    return JSON.stringify(reported) === JSON.stringify([height, height, 'verified']);
   }).catch((fault: Error) => {
-    throw new Error(`${fault.message}; they say ${JSON.stringify(said)}`);
+    throw new Error(`${fault.message}; they say ${JSON.stringify(reported)}`);
   });
 }
 
@@ -151,7 +151,7 @@ test('a replica that was compared since is complete all the time when it comes b
 
 test('with its log and resume point, a server knows what it sent: the row comes, and nothing is compared for it', async () => {
   const { pair, client, writer, ledger } = logged;
-  const [said, { repairs }] = [await wordOf(pair), await pair.status(client)];
+  const [shown, { repairs }] = [await wordOf(pair), await pair.status(client)];
   await pair.server.end('SIGKILL');
   await writer.query("UPDATE notes SET text = CONCAT(text, '?') WHERE id = 9");
   const { height } = await ledger.writeBlock({ actions: 1 });
@@ -159,7 +159,7 @@ test('with its log and resume point, a server knows what it sent: the row comes,
   const verdict = await pair.settle(client, height);
   assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
   await isSettledAt(logged, height);
-  assert.deepEqual(await wordOf(pair), said, 'it learned nothing');
+  assert.deepEqual(await wordOf(pair), shown, 'it learned nothing');
   assert.equal((await pair.status(client))['repairs'], repairs);
 });
 

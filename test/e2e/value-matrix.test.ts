@@ -279,8 +279,10 @@ for (const binlog of ['required', 'off'])
         if (last['phase'] !== 'live' || last['block_height'] !== height || last['settling'] === true) return false;
         const tip = (name: string) =>
           `SELECT block_hash AS hash FROM ${quoteName(name)}.blocks ORDER BY block_index DESC LIMIT 1`;
-        const [ours, theirs] = await Promise.all([source, pair.replica].map(({ name }) => rows(writer, tip(name))));
-        return ours![0]!['hash'] === theirs![0]!['hash'];
+        const [sourceRows, replicaRows] = await Promise.all(
+          [source, pair.replica].map(({ name }) => rows(writer, tip(name)))
+        );
+        return sourceRows![0]!['hash'] === replicaRows![0]!['hash'];
       }).catch((fault: Error) => {
         const warnings = client
           .log()

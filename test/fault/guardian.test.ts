@@ -23,7 +23,7 @@ interface Said {
 
 interface Guarded {
   readonly guardian: ChildProcess;
-  readonly said: Said[];
+  readonly lines: Said[];
   /** Pauses before restarts, in milliseconds. */
   readonly pauses: number[];
   /** The next line that the service says with this event; fails after ten seconds. */
@@ -35,25 +35,25 @@ interface Guarded {
 function startGuarded(...argv: string[]): Guarded {
   const guarded = follow(spawn(process.execPath, [SERVICE, ...argv], { stdio: ['ignore', 'pipe', 'inherit'] }));
   after(() => {
-    for (const { pid } of guarded.said) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+    for (const { pid } of guarded.lines) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
   });
   return guarded;
 }
 
 function follow(guardian: ChildProcess): Guarded {
   const exit = once(guardian, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
-  const said: Said[] = [];
+  const lines: Said[] = [];
   const pauses: number[] = [];
   let read = 0;
   createInterface({ input: guardian.stdout! }).on('line', (line) => {
     const entry = JSON.parse(line) as Partial<Said & { readonly delayMs: number }>;
     if (entry.delayMs !== undefined) pauses.push(entry.delayMs);
-    if (entry.event !== undefined) said.push(entry as Said);
+    if (entry.event !== undefined) lines.push(entry as Said);
   });
   after(() => guardian.kill('SIGKILL'));
   return {
     guardian,
-    said,
+    lines,
     pauses,
     ended: async () => {
       const [code, signal] = await exit;
@@ -62,10 +62,10 @@ function follow(guardian: ChildProcess): Guarded {
     next: async (event) => {
       const deadline = Date.now() + PATIENCE_MS;
       for (;;) {
-        const at = said.findIndex((entry, index) => index >= read && entry.event === event);
+        const at = lines.findIndex((entry, index) => index >= read && entry.event === event);
         if (at >= 0) {
           read = at + 1;
-          return said[at]!;
+          return lines[at]!;
         }
         assert.ok(Date.now() < deadline, `the service never said ${event}`);
         await sleep(10);
@@ -102,14 +102,14 @@ test('a service that is killed is started again, with room in the thread pool', 
 });
 
 test('each signal is forwarded once; the end that follows a stop is final and leaves no process behind', async () => {
-  const { guardian, said, next, ended } = startGuarded('serve');
+  const { guardian, lines, next, ended } = startGuarded('serve');
   const { pid } = await next('up');
   guardian.kill('SIGHUP');
   await next('SIGHUP');
   guardian.kill('SIGTERM');
   assert.equal(await ended(), 0);
   await untilGone(pid);
-  assert.deepEqual(said.map(({ event }) => event).slice(-3), ['up', 'SIGHUP', 'SIGTERM']);
+  assert.deepEqual(lines.map(({ event }) => event).slice(-3), ['up', 'SIGHUP', 'SIGTERM']);
 });
 
 test('a service that a signal does not end is killed after its grace and a margin', async () => {
@@ -125,30 +125,30 @@ test('a service that a signal does not end is killed after its grace and a margi
 
 for (const code of [64, 78, 0]) {
   test(`exit code ${code} is final and passed on`, async () => {
-    const { said, ended } = startGuarded('exit', String(code));
+    const { lines, ended } = startGuarded('exit', String(code));
     assert.equal(await ended(), code);
-    assert.equal(new Set(said.map(({ pid }) => pid)).size, 1);
+    assert.equal(new Set(lines.map(({ pid }) => pid)).size, 1);
   });
 }
 
 test('an abnormal exit is followed by a restart; a stop during the pause ends at once', async () => {
-  const { guardian, said, next, ended } = startGuarded('exit', '1');
+  const { guardian, lines, next, ended } = startGuarded('exit', '1');
   const first = await next(`threads ${availableParallelism() + 4}`);
   const second = await next(`threads ${availableParallelism() + 4}`);
   assert.notEqual(second.pid, first.pid);
   await untilGone(second.pid);
   guardian.kill('SIGTERM');
   await ended();
-  const starts = said.length;
+  const starts = lines.length;
   await sleep(200);
-  assert.equal(said.length, starts);
+  assert.equal(lines.length, starts);
 });
 
 test('a service that dies early again and again is started again, however often, after pauses that double up to five minutes', async () => {
-  const { guardian, said, pauses, ended } = startGuarded('exit', '1', 'hasty');
+  const { guardian, lines, pauses, ended } = startGuarded('exit', '1', 'hasty');
   const deadline = Date.now() + PATIENCE_MS;
-  while (said.length < 24) {
-    assert.ok(Date.now() < deadline && guardian.exitCode === null, `${said.length} starts, exit ${guardian.exitCode}`);
+  while (lines.length < 24) {
+    assert.ok(Date.now() < deadline && guardian.exitCode === null, `${lines.length} starts, exit ${guardian.exitCode}`);
     await sleep(20);
   }
   guardian.kill('SIGTERM');

@@ -10,10 +10,10 @@ import { connect as connectTls } from 'node:tls';
 import { freePort } from '../../src/devnet/processes/free-port.ts';
 import { ClientLimiter } from '../../src/service/ingress/client-limiter.ts';
 import { listenTls } from '../../src/service/ingress/listen-tls.ts';
+import { AT, AttackedDoor, get } from '../support/attacked-door.ts';
 import { openRpc } from '../support/frame.ts';
 import { frame, RawClient } from '../support/raw-client.ts';
-import { AT, get, Siege } from '../support/siege.ts';
-import { openHouse } from '../support/sync/house.ts';
+import { openFrontDoor } from '../support/sync/front-door.ts';
 import { temporaryDirectory } from '../support/sync/sync-process.ts';
 
 const from = (remoteAddress: string) => ({ socket: { remoteAddress } }) as IncomingMessage;
@@ -29,29 +29,29 @@ function makeCertificate() {
 const HEARTBEAT = `POST /validator-heartbeat/${AT} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n`;
 
 test('connections of an address, and of all, have a limit; WebSockets have their own; who has the most gives way', async () => {
-  const siege = await Siege.begin({ config: { HTTP_MAX_PER_IP: 2, WS_MAX_PER_IP: 1, MAX_CONNECTIONS: 5 } });
-  const clients = [await siege.openSocket(), await siege.open(), await siege.open()];
-  await (await siege.open()).ended;
+  const attack = await AttackedDoor.begin({ config: { HTTP_MAX_PER_IP: 2, WS_MAX_PER_IP: 1, MAX_CONNECTIONS: 5 } });
+  const clients = [await attack.openSocket(), await attack.open(), await attack.open()];
+  await (await attack.open()).ended;
   clients[1]!.socket.destroy();
-  await siege.connections(3);
-  clients.push(await siege.open());
+  await attack.connections(3);
+  clients.push(await attack.open());
   assert.equal(await clients[3]!.say(get('/status')).status(), 200);
-  const others = await RawClient.open(siege.place, { from: '127.0.0.3' });
+  const others = await RawClient.open(attack.place, { from: '127.0.0.3' });
   assert.equal(await others.say(get('/status')).status(), 200);
-  const second = await RawClient.open(siege.place, { from: '127.0.0.3' });
+  const second = await RawClient.open(attack.place, { from: '127.0.0.3' });
   await clients[3]!.ended;
   assert.equal(await second.say(get('/status')).status(), 200, 'it took a place of who had three');
-  await (await RawClient.open(siege.place, { from: '127.0.0.3' })).ended;
+  await (await RawClient.open(attack.place, { from: '127.0.0.3' })).ended;
   for (const { socket } of [...clients, others, second]) socket.destroy();
-  await siege.end();
+  await attack.end();
 });
 
 test('on the TLS port an address has its places before any handshake, and the places of all ports are counted together', async () => {
   const { certificate, key } = makeCertificate();
-  const siege = await Siege.begin({ config: { HTTP_MAX_PER_IP: 2, WS_MAX_PER_IP: 1, MAX_CONNECTIONS: 5 } });
+  const attack = await AttackedDoor.begin({ config: { HTTP_MAX_PER_IP: 2, WS_MAX_PER_IP: 1, MAX_CONNECTIONS: 5 } });
   const place = { host: '127.0.0.1', port: await freePort(), certificate, key };
   const variables = { port: 'P', certificate: 'C', key: 'K' };
-  const stop = await listenTls(siege.house.app.server, { ...place, variables });
+  const stop = await listenTls(attack.frontDoor.app.server, { ...place, variables });
   const at = `127.0.0.1:${place.port}`;
   const silent = await Promise.all(Array.from({ length: 8 }, () => RawClient.open(at)));
   const cut = silent.map(({ ended }) => ended.then(() => true));
@@ -61,71 +61,71 @@ test('on the TLS port an address has its places before any handshake, and the pl
   const socket = connectTls({ socket: raw, rejectUnauthorized: false });
   await once(socket, 'secureConnect'); // four of five places, with the good one's that is five
   const open = silent.filter((_, at) => !first[at]);
-  const fourth = await RawClient.open(siege.place, { from: '127.0.0.4' });
+  const fourth = await RawClient.open(attack.place, { from: '127.0.0.4' });
   await open.at(-1)!.ended; // it has the most, on another port
   assert.equal(await fourth.say(get('/status')).status(), 200);
   socket.destroy();
   fourth.socket.destroy();
   stop();
   for (const each of silent) each.socket.destroy();
-  await siege.end();
+  await attack.end();
 });
 
 test('an address that goes on breaking the rules loses its connections, but not its WebSockets; others lose nothing', async (t) => {
-  const siege = await Siege.begin();
+  const attack = await AttackedDoor.begin();
   let now = performance.now();
   t.mock.method(performance, 'now', () => now);
-  const other = await RawClient.open(siege.place, { from: '127.0.0.3' });
-  const socket = await siege.openSocket();
-  const idle = await siege.open();
+  const other = await RawClient.open(attack.place, { from: '127.0.0.3' });
+  const socket = await attack.openSocket();
+  const idle = await attack.open();
   for (let n = 0; n < 20; n++) {
-    await (await siege.open()).say('\u0001').ended;
-    const rude = (await siege.openSocket()).say(frame(0xf1));
+    await (await attack.open()).say('\u0001').ended;
+    const rude = (await attack.openSocket()).say(frame(0xf1));
     assert.equal(await rude.closeCode(), 1002);
     rude.socket.destroy();
   }
   await idle.ended;
-  await (await siege.open()).ended;
+  await (await attack.open()).ended;
   assert.equal(await other.say(get('/status')).status(), 200);
   now += 2_000;
-  const again = await siege.open();
+  const again = await attack.open();
   assert.equal(await again.say(get('/status')).status(), 200, 'it is served again');
-  await siege.block();
+  await attack.block();
   await socket.hear('the block', (heard) => heard.includes('"block_index":8') || undefined);
   for (const client of [other, again, socket]) client.socket.destroy();
-  await siege.end();
+  await attack.end();
 });
 
 test('long URLs, which any page can name, end nothing that others on this machine have open', async (t) => {
-  const siege = await Siege.begin();
+  const attack = await AttackedDoor.begin();
   const now = performance.now();
   t.mock.method(performance, 'now', () => now);
-  const idle = await siege.open();
+  const idle = await attack.open();
   const long = get(`/${'x'.repeat(20_000)}`);
   for (let n = 0; n < 60; n++) {
-    const client = (await siege.open()).say(long);
+    const client = (await attack.open()).say(long);
     assert.equal(await client.status(), 431);
     client.socket.destroy();
   }
   assert.equal(await idle.say(get('/status')).status(), 200);
   idle.socket.destroy();
-  await siege.end();
+  await attack.end();
 });
 
 test('bodies in chunks use up an address’s credit: it loses what it has open', async (t) => {
-  const siege = await Siege.begin();
+  const attack = await AttackedDoor.begin();
   const now = performance.now();
   t.mock.method(performance, 'now', () => now);
-  const idle = await siege.open();
+  const idle = await attack.open();
   const chunked = `${HEARTBEAT}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`;
   for (let n = 0; n < 90; n++) {
-    const client = (await siege.open()).say(chunked);
+    const client = (await attack.open()).say(chunked);
     assert.equal(await client.status(), 400, 'it is read, and is no heartbeat');
     client.socket.destroy();
   }
-  for (let n = 0; n < 20; n++) (await siege.open()).say(chunked);
+  for (let n = 0; n < 20; n++) (await attack.open()).say(chunked);
   await idle.ended;
-  await siege.end();
+  await attack.end();
 });
 
 test('ten thousand addresses of one network leave places to others, and have sixteen limits together', async () => {
@@ -188,7 +188,7 @@ test('a caller that ignores Retry-After waits longer with each request', async (
   assert.deepEqual([waits[400], waits.at(-1)], [0, 1_000]);
   assert.equal(callers.ask(from('10.0.0.2')), 0);
   const refuse = t.mock.method(ClientLimiter.prototype, 'refuse');
-  const { app } = await openHouse({ answers: { 'schema.read': () => ({ body: '{}', fingerprint: 'f' }) } });
+  const { app } = await openFrontDoor({ answers: { 'schema.read': () => ({ body: '{}', fingerprint: 'f' }) } });
   for (let n = 0; n < 603; n++) await app.inject(`/schema/${AT}`);
   assert.equal(refuse.mock.callCount(), 3);
 });

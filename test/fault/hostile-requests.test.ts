@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { AT, AttackedDoor, get } from '../support/attacked-door.ts';
 import { until } from '../support/listener.ts';
 import { upgradeRequest } from '../support/raw-client.ts';
-import { AT, get, Siege } from '../support/siege.ts';
 
 const HEARTBEAT = `POST /validator-heartbeat/${AT} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n`;
 
@@ -26,8 +26,8 @@ const HOSTS = [
 describe('HTTP: what breaks a rule is answered once and cut, though its client stays', async () => {
   const fields = (count: number) => Array.from({ length: count }, (_, n) => `a${n}: b\r\n`).join('');
   const chunked = `${HEARTBEAT}Transfer-Encoding: chunked\r\n\r\n`;
-  const siege = await Siege.begin();
-  for (const [what, status, said] of [
+  const attack = await AttackedDoor.begin();
+  for (const [what, status, reason] of [
     ['no HTTP', 400, '\u0001'.repeat(100)],
     ['TLS', 400, '\u0016\u0003\u0001\u0002\u0000'],
     ['no Host', 400, 'GET /status HTTP/1.1\r\n\r\n'],
@@ -61,34 +61,34 @@ describe('HTTP: what breaks a rule is answered once and cut, though its client s
     ['an upgrade that is refused', 400, get(`/subscribe/${AT}`, 'Connection: Upgrade\r\nUpgrade: websocket\r\n')]
   ] as const)
     test(`${status}: ${what}`, async () => {
-      const client = (await siege.open()).say(said);
+      const client = (await attack.open()).say(reason);
       assert.equal(await client.status(), status);
       await client.ended;
-      await siege.block();
+      await attack.block();
     });
-  test('afterwards the good subscriber has every block, and nothing is left', () => siege.end());
+  test('afterwards the good subscriber has every block, and nothing is left', () => attack.end());
 });
 
 test('408: who says nothing, or slowly, is cut; the limits are those that are set', async () => {
-  const siege = await Siege.begin();
-  const { server } = siege.house.app;
+  const attack = await AttackedDoor.begin();
+  const { server } = attack.frontDoor.app;
   assert.deepEqual([server.headersTimeout, server.requestTimeout, server.timeout], [15_000, 30_000, 240_000]);
   Object.assign(server, { headersTimeout: 100, requestTimeout: 200 });
   const slow = [
-    await siege.open(),
-    (await siege.open()).say('GET /st'),
-    (await siege.open()).say('GET /status HTTP/1.1\r\na: b\r\n'),
-    (await siege.open()).say(`${HEARTBEAT}Content-Length: 100\r\n\r\n{`)
+    await attack.open(),
+    (await attack.open()).say('GET /st'),
+    (await attack.open()).say('GET /status HTTP/1.1\r\na: b\r\n'),
+    (await attack.open()).say(`${HEARTBEAT}Content-Length: 100\r\n\r\n{`)
   ];
   assert.deepEqual(await Promise.all(slow.map((client) => client.status())), [408, 408, 408, 408]);
   await Promise.all(slow.map(({ ended }) => ended));
-  await siege.end();
+  await attack.end();
 });
 
 test('one request of a connection is answered at a time: eight more wait, a further one ends it', async () => {
   let asked = 0;
   let answer: (() => void) | undefined;
-  const siege = await Siege.begin({
+  const attack = await AttackedDoor.begin({
     answers: {
       'schema.read': async () => {
         asked++;
@@ -99,26 +99,26 @@ test('one request of a connection is answered at a time: eight more wait, a furt
       }
     }
   });
-  const patient = (await siege.open()).say(get(`/schema/${AT}`).repeat(9));
+  const patient = (await attack.open()).say(get(`/schema/${AT}`).repeat(9));
   for (let n = 1; n <= 9; n++) {
     await until(() => asked === n, `request ${n} is asked`);
     answer?.();
     assert.equal(await patient.status(), 200);
   }
   patient.socket.destroy();
-  const greedy = (await siege.open()).say(get(`/schema/${AT}`).repeat(10));
+  const greedy = (await attack.open()).say(get(`/schema/${AT}`).repeat(10));
   await greedy.ended;
-  await siege.end();
+  await attack.end();
 });
 
 test('an upgrade that comes while an earlier request has no answer is no WebSocket, and ends nothing', async () => {
   const answer = Promise.withResolvers<{ body: string; fingerprint: string }>();
-  const siege = await Siege.begin({ answers: { 'schema.read': () => answer.promise } });
-  const client = (await siege.open()).say(get(`/schema/${AT}`) + upgradeRequest(`/subscribe/${AT}`));
-  await siege.block();
+  const attack = await AttackedDoor.begin({ answers: { 'schema.read': () => answer.promise } });
+  const client = (await attack.open()).say(get(`/schema/${AT}`) + upgradeRequest(`/subscribe/${AT}`));
+  await attack.block();
   answer.resolve({ body: '{}', fingerprint: 'f' });
   assert.deepEqual([await client.status(), await client.status()], [200, 400]);
   await client.upgrade(`/subscribe/${AT}`);
   client.socket.destroy();
-  await siege.end();
+  await attack.end();
 });

@@ -18,7 +18,7 @@ describe('callers of JSON-RPC meet the same limits', () => {
 
   /** @param port of a service that takes 100,000 bytes */
   async function besiege(port: number): Promise<void> {
-    for (const [status, said] of [
+    for (const [status, answer] of [
       [400, '\u0001'],
       [400, `GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n`],
       [400, `${inChunks}1${`;a=${'x'.repeat(1_000)}`.repeat(100)}`],
@@ -26,7 +26,7 @@ describe('callers of JSON-RPC meet the same limits', () => {
       [413, `${post}Content-Length: 100001\r\n\r\n`],
       [431, `${post}a: ${'x'.repeat(20_000)}`]
     ] as const) {
-      const client = (await RawClient.open(`127.0.0.1:${port}`)).say(said);
+      const client = (await RawClient.open(`127.0.0.1:${port}`)).say(answer);
       assert.equal(await client.status(), status);
       await client.ended;
     }

@@ -3,15 +3,15 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { AT, AttackedDoor } from '../support/attacked-door.ts';
 import { until } from '../support/listener.ts';
 import { frame } from '../support/raw-client.ts';
-import { AT, Siege } from '../support/siege.ts';
 
 const PING = frame(0x89, Buffer.alloc(125));
 
 test('WebSocket: what breaks a rule is closed with its code and cut, though its client stays', async () => {
-  const siege = await Siege.begin();
-  await spell(siege);
+  const attack = await AttackedDoor.begin();
+  await spell(attack);
   const length64 = (...bytes: number[]) => Buffer.from([0x81, 0xff, ...bytes, 0, 0, 0, 0]);
   const closings = (
     [
@@ -31,19 +31,19 @@ test('WebSocket: what breaks a rule is closed with its code and cut, though its 
       [1008, 'many tiny frames', Buffer.concat(Array.from({ length: 1_001 }, () => frame(0x82)))]
     ] as const
   ).map(async ([code, what, bytes]) => {
-    const client = (await siege.openSocket()).say(bytes);
+    const client = (await attack.openSocket()).say(bytes);
     assert.equal(await client.closeCode(), code, what);
-    await siege.block();
+    await attack.block();
     await client.ended;
   });
-  await Promise.all([...closings, floodWithPings(siege)]);
-  await siege.end();
+  await Promise.all([...closings, floodWithPings(attack)]);
+  await attack.end();
 });
 
 /** A frame in more reads than it may take. */
-async function spell(siege: Siege): Promise<void> {
-  const accepted = once(siege.house.app.server, 'connection') as Promise<[Socket]>;
-  const client = await siege.open();
+async function spell(attack: AttackedDoor): Promise<void> {
+  const accepted = once(attack.frontDoor.app.server, 'connection') as Promise<[Socket]>;
+  const client = await attack.open();
   const [there] = await accepted;
   await client.upgrade(`/subscribe/${AT}`);
   const bytes = frame(0x81, Buffer.alloc(125));
@@ -56,8 +56,8 @@ async function spell(siege: Siege): Promise<void> {
   client.socket.destroy();
 }
 
-async function floodWithPings(siege: Siege): Promise<void> {
-  const client = await siege.openSocket({ deaf: true });
+async function floodWithPings(attack: AttackedDoor): Promise<void> {
+  const client = await attack.openSocket({ deaf: true });
   while (client.socket.writable) {
     if (!client.socket.write(PING)) await Promise.race([once(client.socket, 'drain').catch(() => null), client.ended]);
     else await nextTurn();
@@ -65,10 +65,10 @@ async function floodWithPings(siege: Siege): Promise<void> {
 }
 
 test('half-open sockets: a subscriber that does not answer, or has half said goodbye, is gone after two pings', async () => {
-  const siege = await Siege.begin({ config: { WS_PING_INTERVAL: 100 } });
-  const silent = await siege.openSocket({ deaf: true });
-  const half = (await siege.openSocket()).say(frame(0x88, Buffer.from([3, 0xe8])).subarray(0, 3));
+  const attack = await AttackedDoor.begin({ config: { WS_PING_INTERVAL: 100 } });
+  const silent = await attack.openSocket({ deaf: true });
+  const half = (await attack.openSocket()).say(frame(0x88, Buffer.from([3, 0xe8])).subarray(0, 3));
   await half.ended;
-  await siege.end();
+  await attack.end();
   silent.socket.destroy();
 });

@@ -12,11 +12,11 @@ import { WorkBudget } from '../../src/service/ingress/work-budget.ts';
 import { JsonResult } from '../../src/service/rpc/json-result.ts';
 import { rpcMethod } from '../../src/service/rpc/method.ts';
 import { HeldBodies } from '../../src/service/stream/held-bodies.ts';
+import { AT, AttackedDoor, get } from '../support/attacked-door.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { definitionOf, openRpc } from '../support/frame.ts';
 import { until } from '../support/listener.ts';
 import { RawClient } from '../support/raw-client.ts';
-import { AT, get, Siege } from '../support/siege.ts';
 
 setFlagsFromString('--expose-gc');
 const gc = runInNewContext('gc') as () => void;
@@ -26,27 +26,29 @@ describe('ANSWERS_WAITING', () => {
   const body = new Uint8Array(8 * 2 ** 20);
 
   test('503 for an address that leaves 32 MiB unread; it goes on with small ones, and others with large ones', async () => {
-    const siege = await Siege.begin({ answers: { 'lookups.page': async () => ({ body, maxId: 1, hasMore: false }) } });
+    const attack = await AttackedDoor.begin({
+      answers: { 'lookups.page': async () => ({ body, maxId: 1, hasMore: false }) }
+    });
     const deaf: RawClient[] = [];
     const sending: Socket[] = [];
     for (let n = 0; n < 4; n++) {
-      const accepted = once(siege.house.app.server, 'connection') as Promise<[Socket]>;
-      deaf.push((await siege.open({ deaf: true })).say(get(PAGE)));
+      const accepted = once(attack.frontDoor.app.server, 'connection') as Promise<[Socket]>;
+      deaf.push((await attack.open({ deaf: true })).say(get(PAGE)));
       const [there] = await accepted;
       if (n < 2) await until(() => there.bytesWritten > 0, 'the answer is on its way');
       sending.push(there);
     }
     await until(() => sending[3]!.bytesRead > 0, 'all have asked');
-    const refused = (await siege.open()).say(get(PAGE));
+    const refused = (await attack.open()).say(get(PAGE));
     const REFUSAL = /^HTTP\/1\.1 503.*retry-after: 5.*"ANSWERS_WAITING"/s;
     await refused.hear('the reason', (heard) => REFUSAL.test(heard.toString()) || undefined);
-    assert.equal(await (await siege.open()).say(get('/status')).status(), 200);
+    assert.equal(await (await attack.open()).say(get('/status')).status(), 200);
     const headers = { 'accept-encoding': 'identity' };
-    const other = await fetch(`http://${siege.place}${PAGE}`, { headers });
+    const other = await fetch(`http://${attack.place}${PAGE}`, { headers });
     assert.equal((await other.arrayBuffer()).byteLength, body.length, 'another address has a share of its own');
     for (const { socket } of deaf) socket.destroy();
     await until(() => sending.every(({ closed }) => closed), 'they are gone');
-    assert.equal(await (await siege.open()).say(get(PAGE)).status(), 200);
+    assert.equal(await (await attack.open()).say(get(PAGE)).status(), 200);
   });
 
   /** An answer of nobody's connection, which is never taken. @returns whether it was refused at once */
@@ -135,7 +137,7 @@ describe('ANSWERS_WAITING', () => {
 test('nothing is read from a database for who has left before its turn', async () => {
   let asked = 0;
   let answer: (() => void) | undefined;
-  const siege = await Siege.begin({
+  const attack = await AttackedDoor.begin({
     answers: {
       'lookups.page': async () => {
         asked++;
@@ -147,8 +149,8 @@ test('nothing is read from a database for who has left before its turn', async (
     }
   });
   const ask = async () => {
-    const accepted = once(siege.house.app.server, 'connection') as Promise<[Socket]>;
-    const client = (await siege.open()).say(get(`/snapshot-rows/${AT}/index_addresses`));
+    const accepted = once(attack.frontDoor.app.server, 'connection') as Promise<[Socket]>;
+    const client = (await attack.open()).say(get(`/snapshot-rows/${AT}/index_addresses`));
     const [there] = await accepted;
     await until(() => there.bytesRead > 0, 'it has asked');
     return { client, there };
@@ -163,7 +165,7 @@ test('nothing is read from a database for who has left before its turn', async (
     client.socket.destroy();
   }
   assert.equal(asked, 2);
-  await siege.end();
+  await attack.end();
 });
 
 describe('bodies of strangers in memory', () => {
@@ -232,8 +234,8 @@ describe('bodies of strangers in memory', () => {
     atEnd(() => app.close());
     const place = `127.0.0.1:${(app.server.address() as AddressInfo).port}`;
     const call = JSON.stringify({ jsonrpc: '2.0', method: 'ask', id: 1, note: 'x'.repeat(90_000) });
-    const said = `POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${call.length}\r\n\r\n${call}`;
-    const endless = said.slice(0, -1);
+    const request = `POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${call.length}\r\n\r\n${call}`;
+    const endless = request.slice(0, -1);
     const clients = await Promise.all(Array.from({ length: 95 }, () => RawClient.open(place)));
     let refused = 0;
     for (const client of clients) {
@@ -246,11 +248,11 @@ describe('bodies of strangers in memory', () => {
       );
     }
     await until(() => refused >= 95 - 2 - 23, 'two are read, and 2 MiB wait');
-    assert.equal(await (await RawClient.open(place, { from: '127.0.0.3' })).say(said).status(), 200);
+    assert.equal(await (await RawClient.open(place, { from: '127.0.0.3' })).say(request).status(), 200);
     for (const { socket } of clients) socket.destroy();
     for (let status = 503, end = Date.now() + 10_000; status !== 200; ) {
       assert.ok(Date.now() < end, 'the address is served again');
-      status = await (await RawClient.open(place)).say(said).status();
+      status = await (await RawClient.open(place)).say(request).status();
     }
   });
 
@@ -314,7 +316,7 @@ describe('bodies of strangers in memory', () => {
     const place = `127.0.0.1:${(app.server.address() as AddressInfo).port}`;
     const head =
       'POST /note HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
-    const said = Buffer.from(head + '1\r\n \r\n'.repeat(30_000));
+    const request = Buffer.from(head + '1\r\n \r\n'.repeat(30_000));
     const heapNow = () => {
       gc();
       const { heapUsed, external } = process.memoryUsage();
@@ -325,8 +327,11 @@ describe('bodies of strangers in memory', () => {
     const clients = await Promise.all(
       Array.from({ length: 8 }, (_, n) => RawClient.open(place, { from: `127.0.0.${n + 2}` }))
     );
-    for (const client of clients) client.say(said);
-    await until(() => read.length === 8 && read.every((socket) => socket.bytesRead === said.length), 'all have come');
+    for (const client of clients) client.say(request);
+    await until(
+      () => read.length === 8 && read.every((socket) => socket.bytesRead === request.length),
+      'all have come'
+    );
     // What has come is parsed a moment later; on a busy machine that takes seconds.
     let held = heapNow();
     for (let before = Number.POSITIVE_INFINITY; before - held > 1e6; held = heapNow()) {

@@ -79,12 +79,12 @@ test('REPLICA_LOCKED: a second process on one replica halts with one line that n
   const second = await pair.startClient();
   await eventually('the second is refused', async () => second.log().includes('one writer at a time'));
   await sleep(1_000);
-  const told = second
+  const lines = second
     .log()
     .split('\n')
     .filter((line) => line.includes('one writer at a time'));
-  assert.equal(told.length, 1, told.join('\n'));
-  assert.match(told[0]!, new RegExp(`${pair.replica.name}: connection \\d+ of its server .* holds the lock`));
+  assert.equal(lines.length, 1, lines.join('\n'));
+  assert.match(lines[0]!, new RegExp(`${pair.replica.name}: connection \\d+ of its server .* holds the lock`));
   const height = await appendBlocks(pair.source, 3, 'after');
   const verdict = await pair.settle(first, height);
   assert.ok(verdict.equal, JSON.stringify(differences(verdict)));

@@ -44,14 +44,14 @@ test('an envelope signed in another language is genuine here, and the same to th
   }));
   const input = JSON.stringify(unsigned.map((each) => ({ ...each, seed })));
   const { stdout, stderr } = spawnSync('python3', [PROGRAM, 'sign'], { input, encoding: 'utf8' });
-  const theirs = JSON.parse(stdout || 'null') as Envelope[];
-  const ours = unsigned.map((each) => signEnvelope(each, signingKey(seed)));
+  const referenceEnvelopes = JSON.parse(stdout || 'null') as Envelope[];
+  const ownEnvelopes = unsigned.map((each) => signEnvelope(each, signingKey(seed)));
   assert.deepEqual(
-    theirs?.map(({ sig }) => sig),
-    ours.map(({ sig }) => sig),
+    referenceEnvelopes?.map(({ sig }) => sig),
+    ownEnvelopes.map(({ sig }) => sig),
     stderr
   );
-  for (const each of theirs) {
+  for (const each of referenceEnvelopes) {
     const read = readEnvelope(JSON.stringify(each));
     assert.ok(typeof read !== 'string' && isGenuine(read), each.id);
   }

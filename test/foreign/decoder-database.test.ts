@@ -79,10 +79,10 @@ test('a decoder database that was made elsewhere gives the ledger that our own g
   const own = await createDatabase('own_decoder');
   await writeOwn(own);
   const others = await copyToOthers(own, 'decoder');
-  const [ours, theirs] = [await indexed(own), await indexed(others)];
-  assert.deepEqual(theirs, ours);
-  assert.equal(ours['payments']?.length, 1, JSON.stringify(ours));
-  assert.equal(ours['dispenses']?.length, 1, JSON.stringify(ours));
+  const [ownRows, foreignRows] = [await indexed(own), await indexed(others)];
+  assert.deepEqual(foreignRows, ownRows);
+  assert.equal(ownRows['payments']?.length, 1, JSON.stringify(ownRows));
+  assert.equal(ownRows['dispenses']?.length, 1, JSON.stringify(ownRows));
   const [paid] = await sql(others, 'SELECT amount FROM transaction_outputs ORDER BY tx_index LIMIT 1');
   assert.equal(paid!['amount'], '0.40000000');
 });

@@ -462,11 +462,11 @@ test('/blocks: how many actions of each kind a block has', async () => {
       `SELECT a.block_index AS height, COUNT(*) AS count FROM actions a JOIN index_actions n ON n.id = a.action_id
        WHERE n.action = '${kind}' GROUP BY a.block_index`
     );
-    const told = body.data!.map((row) => [row['block_index'], (row['actions'] as Row)[name] ?? '0']);
+    const counts = body.data!.map((row) => [row['block_index'], (row['actions'] as Row)[name] ?? '0']);
     const byHeight = new Map(counted.map(({ height, count }) => [String(height), String(count)]));
     assert.deepEqual(
-      told,
-      told.map(([height]) => [height, byHeight.get(String(height)) ?? '0']),
+      counts,
+      counts.map(([height]) => [height, byHeight.get(String(height)) ?? '0']),
       name
     );
     assert.ok(counted.length > 0, name);

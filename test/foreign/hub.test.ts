@@ -110,10 +110,10 @@ test('each row that a hub has is as clients in use read it: of methods, of snaps
     for (const row of rows)
       assert.deepEqual(faultsOf(row, ROWS.tables[table]!), [], `${method} ${JSON.stringify(row)}`);
   }
-  const { validator, ...told } = await result('getvalidatorstatus', { signing_pubkey: pubkey });
+  const { validator, ...fields } = await result('getvalidatorstatus', { signing_pubkey: pubkey });
   assert.deepEqual(faultsOf(validator, ROWS.tables['validators']!), []);
-  assert.deepEqual(faultsOf(told, 'unclaimedRewards:decimal! recentRewards:list! slashProposals:list!'), []);
-  assert.equal(told.recentRewards.length, 1);
+  assert.deepEqual(faultsOf(fields, 'unclaimedRewards:decimal! recentRewards:list! slashProposals:list!'), []);
+  assert.equal(fields.recentRewards.length, 1);
   for (const table of ['price_snapshots', 'oracle_prices']) {
     const answer = await fetch(`${hub.url}/hub-db/snapshot/${table}`);
     const { rows } = (await answer.json()) as { rows: object[] };

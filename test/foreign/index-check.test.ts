@@ -60,7 +60,7 @@ test('a ledger in tables in use is right in forms, references, counters, mapping
 });
 
 /** Faults to make, each with its repair and the expected report. */
-const WRONG: Readonly<Record<string, readonly [wrong: string, right: string, told: RegExp]>> = {
+const WRONG: Readonly<Record<string, readonly [wrong: string, right: string, report: RegExp]>> = {
   'types of mappings': [
     'UPDATE mappings_actions SET type_id = 3 - type_id',
     'UPDATE mappings_actions SET type_id = 3 - type_id',
@@ -118,13 +118,13 @@ const WRONG: Readonly<Record<string, readonly [wrong: string, right: string, tol
   ]
 };
 
-for (const [subject, [wrong, right, told]] of Object.entries(WRONG))
+for (const [subject, [wrong, right, report]] of Object.entries(WRONG))
   test(`index-check tells of what is wrong in ${subject}, and of nothing once it is right`, async () => {
     await sql(indexer, wrong);
     const faults = await faultsIn(indexer);
     await sql(indexer, right);
     assert.ok(
-      faults.some((fault) => told.test(fault)),
+      faults.some((fault) => report.test(fault)),
       faults.join('\n')
     );
     assert.deepEqual(await faultsIn(indexer), []);

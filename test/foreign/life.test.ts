@@ -102,8 +102,8 @@ async function startDevnet(): Promise<void> {
   };
   const line = once(createInterface({ input: child.stdout }), 'line', { signal: AbortSignal.timeout(START_MS) });
   const ended = once(child, 'close').then(() => Promise.reject(new Error('it ended')));
-  const told = Promise.race([line, ended]);
-  const [first] = (await told.catch(() => assert.fail(errors.slice(-20).join('\n')))) as [string];
+  const outcome = Promise.race([line, ended]);
+  const [first] = (await outcome.catch(() => assert.fail(errors.slice(-20).join('\n')))) as [string];
   ended.catch(() => undefined);
   devnet = JSON.parse(first) as DevnetAddresses;
 }

@@ -219,7 +219,7 @@ test('arrivals in the mempool and departures are told, by the kinds that a clien
   await sql(explored.decoder, `DELETE FROM mempool_transactions WHERE tx_hash IN ('${sent}', '${minted}')`);
   assert.deepEqual((await all.until('MEMPOOL_REMOVED')).data, { tx_hash: sent });
   await some.until('MEMPOOL_REMOVED', ({ data: { tx_hash } }) => tx_hash === minted);
-  for (const { data: told } of some.frames) assert.notEqual(told['tx_hash'], sent);
+  for (const { data: content } of some.frames) assert.notEqual(content['tx_hash'], sent);
   for (const client of [all, some]) client.socket.terminate();
 });
 

@@ -156,12 +156,12 @@ test('read-only server: REPLICA_DB_* in place of what the hub says, equal answer
     '/schema/indexer/litecoin/regtest',
     '/digest/indexer/litecoin/regtest'
   ]) {
-    const [theirs, ours] = [await origin.get(path), await reader.get(path)];
-    assert.equal(ours.status, 200, path);
-    assert.deepEqual(withoutKey(ours.body), withoutKey(theirs.body), path);
+    const [fromOrigin, fromReader] = [await origin.get(path), await reader.get(path)];
+    assert.equal(fromReader.status, 200, path);
+    assert.deepEqual(withoutKey(fromReader.body), withoutKey(fromOrigin.body), path);
   }
-  const [theirs, ours] = [await origin.get(STATUS), await reader.get(STATUS)];
-  assert.equal(ours.body['ledger_hash'], theirs.body['ledger_hash']);
-  assert.deepEqual([ours.body['lag_blocks'], ours.body['poll_error_count']], [0, 0]);
+  const [fromOrigin, fromReader] = [await origin.get(STATUS), await reader.get(STATUS)];
+  assert.equal(fromReader.body['ledger_hash'], fromOrigin.body['ledger_hash']);
+  assert.deepEqual([fromReader.body['lag_blocks'], fromReader.body['poll_error_count']], [0, 0]);
   assert.deepEqual(await writesOf('sync_reader'), []);
 });

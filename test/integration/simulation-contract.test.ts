@@ -252,25 +252,25 @@ test('digests, ranges and their rows are the same, and those that simulated sour
   });
   const { figures, parts } = found as { figures: { table: string }[]; parts: [string, string[], string, unknown[]][] };
   assert.equal(figures.length, 5);
-  for (const { ranges, ...told } of figures as ({ table: string; ranges: unknown } & Record<string, unknown>)[]) {
+  for (const { ranges, ...fields } of figures as ({ table: string; ranges: unknown } & Record<string, unknown>)[]) {
     const whole = answerDigest(end, { table: null, range: null, rows: false }, KEY, null) as {
       tables: { table: string }[];
     };
     assert.deepEqual(
-      whole.tables.find(({ table }) => table === told.table),
-      told
+      whole.tables.find(({ table }) => table === fields.table),
+      fields
     );
-    assert.deepEqual(answerDigest(end, { table: told.table, range: null, rows: false }, KEY, null), {
-      table: told.table,
-      rows: told['rows'],
-      digest: told['digest'],
+    assert.deepEqual(answerDigest(end, { table: fields.table, range: null, rows: false }, KEY, null), {
+      table: fields.table,
+      rows: fields['rows'],
+      digest: fields['digest'],
       ranges
     });
   }
   for (const [table, all, digest, within] of parts) {
     const range = { from: -1, to: 2 ** 32 - 1, block: null };
-    const told = answerDigest(end, { table, range, rows: true }, KEY, null) as { data: object[]; digest: string };
-    assert.deepEqual([unnumbered(told.data), told.digest], [all, digest]);
+    const answer = answerDigest(end, { table, range, rows: true }, KEY, null) as { data: object[]; digest: string };
+    assert.deepEqual([unnumbered(answer.data), answer.digest], [all, digest]);
     if (within.length === 0) continue;
     const ofBlock = { table, range: { ...range, from: 0, block: 2 }, rows: false };
     assert.deepEqual((answerDigest(end, ofBlock, KEY, null) as { ranges: unknown }).ranges, within);

@@ -130,8 +130,8 @@ test('steps lead to the point of which they were told', () => {
           lookupIds: { names: height },
           watches
         };
-        const told = steps.tell(point, isUncertain, () => true);
-        kept = structuredClone(isStep(told) ? advance(kept!, told) : told);
+        const answer = steps.tell(point, isUncertain, () => true);
+        kept = structuredClone(isStep(answer) ? advance(kept!, answer) : answer);
         assert.deepEqual(kept, point);
       }
     }),
@@ -147,10 +147,10 @@ test('no block is told twice, and the whole comes again before the file grows wi
     steps.noteBlock();
     const recent = [{ height, hashes: hashesOf(height) }];
     const point = { height, blockTime: 1, hashes: hashesOf(height), recent, openGroup: null, lookupIds: {} };
-    const told = steps.tell({ ...point, watches: { t: facts } }, false, () => true);
-    sinceWhole = isStep(told) ? sinceWhole + 1 : 0;
+    const answer = steps.tell({ ...point, watches: { t: facts } }, false, () => true);
+    sinceWhole = isStep(answer) ? sinceWhole + 1 : 0;
     assert.ok(sinceWhole <= 256);
-    if (isStep(told)) assert.deepEqual([told.added.length, told.watches], [1, {}]);
+    if (isStep(answer)) assert.deepEqual([answer.added.length, answer.watches], [1, {}]);
   }
 });
 

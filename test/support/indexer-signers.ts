@@ -38,8 +38,8 @@ export function priceText(
   signers: readonly TestSigner[]
 ): string {
   const sorted = [...pairs].sort(([a], [b]) => (a < b ? -1 : 1)).map(([pair, price]) => ({ pair, price }));
-  const told = JSON.stringify({ round, timestamp, btc_block_height: height, pairs: sorted });
-  const sigs = signers.map(({ pubkey, sign }) => [pubkey, sign(told)]);
+  const signedText = JSON.stringify({ round, timestamp, btc_block_height: height, pairs: sorted });
+  const sigs = signers.map(({ pubkey, sign }) => [pubkey, sign(signedText)]);
   const fields = [round, timestamp, height, pairs.length, ...pairs.flat(), sigs.length, ...sigs.flat()];
   return `PRICE|0|${fields.join('|')}`;
 }

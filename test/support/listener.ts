@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
-import type { House } from './sync/house.ts';
+import type { FrontDoor } from './sync/front-door.ts';
 
 export interface Message {
   readonly type: string;
@@ -20,9 +20,9 @@ export interface Listener {
 }
 
 /** Opens the front door. @returns host and port */
-export async function listen(house: House): Promise<string> {
-  await house.app.listen({ host: '127.0.0.1', port: 0 });
-  return `127.0.0.1:${(house.app.server.address() as { port: number }).port}`;
+export async function listen(frontDoor: FrontDoor): Promise<string> {
+  await frontDoor.app.listen({ host: '127.0.0.1', port: 0 });
+  return `127.0.0.1:${(frontDoor.app.server.address() as { port: number }).port}`;
 }
 
 export async function subscribe(

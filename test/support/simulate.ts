@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url';
 const DEADLINE_MS = 120_000;
 
 /** Plays the simulation with options. @returns its exit code and all that it said */
-export function simulate(...options: string[]): { readonly status: number | null; readonly said: string } {
+export function simulate(...options: string[]): { readonly status: number | null; readonly output: string } {
   const main = fileURLToPath(new URL('../../lab/simulation/main.ts', import.meta.url));
   const flags = ['--disable-warning=ExperimentalWarning', main, ...options];
   const { status, stdout, stderr } = spawnSync(process.execPath, flags, { encoding: 'utf8', timeout: DEADLINE_MS });
-  return { status, said: `${stdout}${stderr}` };
+  return { status, output: `${stdout}${stderr}` };
 }

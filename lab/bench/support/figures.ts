@@ -39,12 +39,12 @@ export async function alternate(
   reference: () => Promise<number>,
   statistic: (values: readonly number[]) => number = median
 ): Promise<{ readonly measured: number; readonly reference: number }> {
-  const [ours, theirs]: [number[], number[]] = [[], []];
+  const [measuredRuns, referenceRuns]: [number[], number[]] = [[], []];
   for (let run = 0; run < runs; run++) {
-    theirs.push(await reference());
-    ours.push(await measured());
+    referenceRuns.push(await reference());
+    measuredRuns.push(await measured());
   }
-  return { measured: statistic(ours), reference: statistic(theirs) };
+  return { measured: statistic(measuredRuns), reference: statistic(referenceRuns) };
 }
 
 /** Prints the figures as a table and writes them as JSON; a missed must ends the program with exit code 1. @param jsonFile default: below the system's temporary directory */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { type House, INDEXER, openHouse } from '../../../test/support/sync/house.ts';
+import { type FrontDoor, INDEXER, openFrontDoor } from '../../../test/support/sync/front-door.ts';
 import { checkForm } from '../support/answer-form.ts';
 import { hostileText, jsonLike, mutatedText } from '../support/hostile.ts';
 import { target } from '../support/target.ts';
@@ -25,7 +25,7 @@ const types = fc.oneof(
   )
 );
 
-let house: Promise<House> | undefined;
+let frontDoor: Promise<FrontDoor> | undefined;
 const address = (from: number) => `10.${(from >> 16) & 255}.${(from >> 8) & 255}.${from & 255}`;
 
 export const heartbeatBodies = target<Post>({
@@ -42,8 +42,8 @@ export const heartbeatBodies = target<Post>({
     from: fc.nat(2 ** 24 - 1)
   }),
   check: async ({ type, body, from }) => {
-    house ??= openHouse();
-    const { app, fanOut } = await house;
+    frontDoor ??= openFrontDoor();
+    const { app, fanOut } = await frontDoor;
     const known = new Set(fanOut.validators.list(INDEXER).map(([name]) => name));
     const answer = await app.inject({
       method: 'POST',
@@ -68,7 +68,7 @@ export const heartbeatBodies = target<Post>({
     for (const [name] of listed) assert.ok(Object.hasOwn(validators, name), JSON.stringify(name));
   },
   close: async () => {
-    await (await house)?.app.close();
-    house = undefined;
+    await (await frontDoor)?.app.close();
+    frontDoor = undefined;
   }
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type AddressInfo, connect } from 'node:net';
 import fc from 'fast-check';
-import { type House, openHouse } from '../../../test/support/sync/house.ts';
+import { type FrontDoor, openFrontDoor } from '../../../test/support/sync/front-door.ts';
 import { ANSWERS } from '../support/actor-answers.ts';
 import { mutated } from '../support/hostile.ts';
 import { target } from '../support/target.ts';
@@ -40,10 +40,10 @@ const SPECIMENS = [
   )
 ].map((text) => Buffer.from(text, 'latin1'));
 
-let house: Promise<House> | undefined;
+let frontDoor: Promise<FrontDoor> | undefined;
 
-async function open(): Promise<House> {
-  const opened = await openHouse({ config: { TRUST_PROXY: ['127.0.0.1'] }, answers: ANSWERS });
+async function open(): Promise<FrontDoor> {
+  const opened = await openFrontDoor({ config: { TRUST_PROXY: ['127.0.0.1'] }, answers: ANSWERS });
   await opened.app.listen({ host: '127.0.0.1', port: 0 });
   return opened;
 }
@@ -91,8 +91,8 @@ export const httpBytes = target<Buffer>({
   shortRuns: 300,
   inputs: mutated(fc.constantFrom(...SPECIMENS)),
   check: async (bytes) => {
-    house ??= open();
-    const { app } = await house;
+    frontDoor ??= open();
+    const { app } = await frontDoor;
     const { port } = app.server.address() as AddressInfo;
     const isHead = bytes.includes('HEAD ');
     const heard = await say(port, bytes);
@@ -104,7 +104,7 @@ export const httpBytes = target<Buffer>({
       assert.ok(status < 500 || status === 505, `answered ${status}: ${heard.slice(0, 300)}`);
   },
   close: async () => {
-    await (await house)?.app.close();
-    house = undefined;
+    await (await frontDoor)?.app.close();
+    frontDoor = undefined;
   }
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { InjectOptions } from 'fastify';
-import { type House, openHouse } from '../../../test/support/sync/house.ts';
+import { type FrontDoor, openFrontDoor } from '../../../test/support/sync/front-door.ts';
 import { ANSWERS } from '../support/actor-answers.ts';
 import { checkForm } from '../support/answer-form.ts';
 import { hostileText, ODD_NUMBERS } from '../support/hostile.ts';
@@ -92,14 +92,14 @@ const asked: fc.Arbitrary<Asked> = fc.record({
   keyed: fc.boolean()
 });
 
-const open = async (): Promise<{ readonly open: House; readonly keyed: House }> => {
+const open = async (): Promise<{ readonly open: FrontDoor; readonly keyed: FrontDoor }> => {
   const config = { TRUST_PROXY: ['10.0.0.0/8'], CORS_ORIGINS: ['https://a.example'] };
   return {
-    open: await openHouse({ config, answers: ANSWERS }),
-    keyed: await openHouse({ config: { ...config, SYNC_API_KEY: KEY }, answers: ANSWERS })
+    open: await openFrontDoor({ config, answers: ANSWERS }),
+    keyed: await openFrontDoor({ config: { ...config, SYNC_API_KEY: KEY }, answers: ANSWERS })
   };
 };
-let houses: ReturnType<typeof open> | undefined;
+let frontDoors: ReturnType<typeof open> | undefined;
 
 const get = (url: string, headers: Readonly<Record<string, string>> = {}): Asked => ({
   method: 'GET',
@@ -116,8 +116,8 @@ export const httpRequests = target<Asked>({
   shortRuns: 1_000,
   inputs: asked,
   check: async ({ method, url, headers, from, keyed }) => {
-    houses ??= open();
-    const { app, acts } = (await houses)[keyed ? 'keyed' : 'open'];
+    frontDoors ??= open();
+    const { app, acts } = (await frontDoors)[keyed ? 'keyed' : 'open'];
     const remoteAddress = `10.${(from >> 16) & 255}.${(from >> 8) & 255}.${from & 255}`;
     const answer = await app.inject({ method, url, headers, remoteAddress });
     checkForm(answer);
@@ -144,9 +144,9 @@ export const httpRequests = target<Asked>({
     spaces: (length) => get('/status', { authorization: `Bearer ${' '.repeat(Math.min(length, 60_000))}` })
   },
   close: async () => {
-    if (!houses) return;
-    const opened = await houses;
-    houses = undefined;
+    if (!frontDoors) return;
+    const opened = await frontDoors;
+    frontDoors = undefined;
     await Promise.all([opened.open.app.close(), opened.keyed.app.close()]);
   }
 });

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import WebSocket from 'ws';
 import { signingKey, signTime } from '../../../src/consensus/auth-signature.ts';
-import { type House, INDEXER, openHouse } from '../../../test/support/sync/house.ts';
+import { type FrontDoor, INDEXER, openFrontDoor } from '../../../test/support/sync/front-door.ts';
 import { jsonLike, mutated } from '../support/hostile.ts';
 import { target } from '../support/target.ts';
 
@@ -31,11 +31,11 @@ const messages = fc.array(
   { maxLength: 12 }
 );
 
-let house: Promise<House> | undefined;
+let frontDoor: Promise<FrontDoor> | undefined;
 
-async function open(): Promise<House> {
+async function open(): Promise<FrontDoor> {
   // What it sends breaks rules again and again: only a proxy's connections are not counted.
-  const opened = await openHouse({ config: { TRUST_PROXY: ['127.0.0.1'] } });
+  const opened = await openFrontDoor({ config: { TRUST_PROXY: ['127.0.0.1'] } });
   await opened.app.listen({ host: '127.0.0.1', port: 0 });
   return opened;
 }
@@ -62,8 +62,8 @@ export const subscriberMessages = target<readonly (Buffer | string)[]>({
   shortRuns: 80,
   inputs: messages,
   check: async (sent) => {
-    house ??= open();
-    const { app, fanOut } = await house;
+    frontDoor ??= open();
+    const { app, fanOut } = await frontDoor;
     const { port } = app.server.address() as AddressInfo;
     const socket = new WebSocket(`ws://127.0.0.1:${port}/subscribe/indexer/bitcoin/regtest`);
     let heard = 0;
@@ -89,7 +89,7 @@ export const subscriberMessages = target<readonly (Buffer | string)[]>({
     while (fanOut.subscribers(INDEXER).length > 0) await new Promise((resolve) => setImmediate(resolve));
   },
   close: async () => {
-    await (await house)?.app.close();
-    house = undefined;
+    await (await frontDoor)?.app.close();
+    frontDoor = undefined;
   }
 });

@@ -59,7 +59,7 @@ async function startLonelyNode(): Promise<NodeRpc> {
 
 test('NODE_BEHIND: a node in its initial download is not fit for who needs the whole chain, and says how far it is', async () => {
   const rpc = await startLonelyNode();
-  const told: (Alarm | null)[] = [];
+  const alarms: (Alarm | null)[] = [];
   const stopping = new AbortController();
   const watch = (isWhole: boolean, onAlarm: (alarm: Alarm | null) => void = () => undefined) => {
     const made = new NodeWatch({
@@ -72,7 +72,7 @@ test('NODE_BEHIND: a node in its initial download is not fit for who needs the w
     });
     return { made, run: made.run(stopping.signal) };
   };
-  const [needy, modest] = [watch(true, (alarm) => told.push(alarm)), watch(false)];
+  const [needy, modest] = [watch(true, (alarm) => alarms.push(alarm)), watch(false)];
   const until = async (isSo: () => boolean, what: string) => {
     for (const end = Date.now() + PATIENCE_MS; !isSo(); await sleep(20)) assert.ok(Date.now() < end, what);
   };
@@ -82,7 +82,7 @@ test('NODE_BEHIND: a node in its initial download is not fit for who needs the w
   assert.equal(needy.made.isFit, false);
   assert.equal(needy.made.tip, null, 'no tip is told that the network has long left behind');
   assert.deepEqual(
-    told.map((alarm) => alarm?.code),
+    alarms.map((alarm) => alarm?.code),
     ['NODE_BEHIND'],
     'told once'
   );

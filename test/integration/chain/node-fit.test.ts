@@ -26,12 +26,12 @@ async function look(port: number, path: string): Promise<Told> {
 }
 
 /** Waits until a service tells what it shall, for 10 s at most unless it starts. */
-async function until(what: string, port: number, path: string, isTold: (told: Told) => boolean, limitMs = 10_000) {
+async function until(what: string, port: number, path: string, isTold: (answer: Told) => boolean, limitMs = 10_000) {
   let last: unknown;
   for (const end = Date.now() + limitMs; ; await sleep(50)) {
-    const told = await look(port, path).catch((caught: unknown) => caught as Error);
-    if (!(told instanceof Error) && isTold(told)) return told;
-    last = told;
+    const answer = await look(port, path).catch((caught: unknown) => caught as Error);
+    if (!(answer instanceof Error) && isTold(answer)) return answer;
+    last = answer;
     assert.ok(Date.now() < end, `${what}: ${JSON.stringify(last)} ${String(last)}`);
   }
 }
@@ -141,7 +141,7 @@ test('BLOCKS_DELAYED: a node that tells its tip and hangs on blocks stalls the d
   const { alarm, http } = await until('the delay is told', decoder, '/live', isDelayed, 40_000);
   assert.match(alarm!.reason, /block 0 is late: the node is at 3/);
   assert.equal(http, 200);
-  await until('it is stalled', decoder, '/live', (told) => told.http === 503 && told.stalled === true);
+  await until('it is stalled', decoder, '/live', (answer) => answer.http === 503 && answer.stalled === true);
   hangs = false;
   await until('it goes on', decoder, '/live', isWell, 40_000);
 });

@@ -28,15 +28,15 @@ function startService(t: TestContext, name: string, env: Readonly<Record<string,
     stdio: ['ignore', 'pipe', 'pipe']
   });
   recordPipes(child, env);
-  const said = { text: '' };
-  for (const pipe of [child.stdout, child.stderr]) pipe.on('data', (chunk) => (said.text += String(chunk)));
+  const output = { text: '' };
+  for (const pipe of [child.stdout, child.stderr]) pipe.on('data', (chunk) => (output.text += String(chunk)));
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
   t.after(async () => {
     child.kill('SIGKILL');
     await ended;
     rmSync(directory, { recursive: true, force: true });
   });
-  return { said, ended };
+  return { output, ended };
 }
 
 /** A real hub on a database of its own. */
@@ -53,7 +53,7 @@ async function startHub(t: TestContext, port: number) {
     HUB_DB_PASS: database.pass
   });
   const isUp = async () => ((await call(port, 'ping'))['result'] as { db: boolean }).db;
-  await eventually('the hub has its database', isUp, hub.said);
+  await eventually('the hub has its database', isUp, hub.output);
   return database;
 }
 
@@ -73,10 +73,10 @@ async function register(port: number, { host, port: dbPort, name, user, pass }: 
   assert.deepEqual((await call(port, 'updateconfig', { config }))['result'], { status: 'success' });
 }
 
-async function eventually(what: string, isTrue: () => Promise<boolean>, said: { readonly text: string }) {
+async function eventually(what: string, isTrue: () => Promise<boolean>, output: { readonly text: string }) {
   const deadline = Date.now() + PATIENCE_MS;
   while (!(await isTrue().catch(() => false))) {
-    assert.ok(Date.now() < deadline, `not in time: ${what}; ${said.text}`);
+    assert.ok(Date.now() < deadline, `not in time: ${what}; ${output.text}`);
     await sleep(50);
   }
 }
@@ -95,14 +95,14 @@ test('a decoder finds its database and its port at the hub; it waits for a hub, 
     HUB_API_KEY: API_KEY,
     MAX_HUB_WAIT_MS: '60000'
   });
-  const hasSaid = (words: string) => eventually(words, async () => decoder.said.text.includes(words), decoder.said);
+  const hasSaid = (words: string) => eventually(words, async () => decoder.output.text.includes(words), decoder.output);
   await hasSaid('asking again for');
   await startHub(t, hubPort);
   await hasSaid('the hub has no DECODER_DB_HOST, ');
   await register(hubPort, database, apiPort);
-  await eventually('the decoder has its database', isDecoderUp(apiPort), decoder.said);
-  assert.match(decoder.said.text, /settings taken from the hub: DECODER_DB_HOST, /);
-  assert.ok(!decoder.said.text.includes(database.pass));
+  await eventually('the decoder has its database', isDecoderUp(apiPort), decoder.output);
+  assert.match(decoder.output.text, /settings taken from the hub: DECODER_DB_HOST, /);
+  assert.ok(!decoder.output.text.includes(database.pass));
 });
 
 test('hubs are asked in their order; indexer, encoder and sync find their databases and ports there', async (t) => {
@@ -123,8 +123,8 @@ test('hubs are asked in their order; indexer, encoder and sync find their databa
     'platform-encoder': { host: '127.0.0.1', service_port: encoderPort }
   };
   const config = { LTC: { regtest: modules } };
-  const told = await call(hubPort, 'updateconfig', { config });
-  assert.deepEqual(told['result'], { status: 'success' }, JSON.stringify(told));
+  const reply = await call(hubPort, 'updateconfig', { config });
+  assert.deepEqual(reply['result'], { status: 'success' }, JSON.stringify(reply));
   const hub = { HUB_VALIDATORS: `127.0.0.1:9,127.0.0.1:${hubPort}`, HUB_API_KEY: API_KEY }; // the first one is down
   const syncPort = await freePort();
   const starts = [
@@ -143,9 +143,9 @@ test('hubs are asked in their order; indexer, encoder and sync find their databa
     ]
   ] as const;
   for (const [name, port, env] of starts) {
-    const { said } = startService(t, name, { ...hub, ...env });
-    await eventually(`${name} answers`, async () => (await fetch(`http://127.0.0.1:${port}/livez`)).ok, said);
-    assert.ok(!said.text.includes(indexed.pass), `${name} logs a password`);
+    const { output } = startService(t, name, { ...hub, ...env });
+    await eventually(`${name} answers`, async () => (await fetch(`http://127.0.0.1:${port}/livez`)).ok, output);
+    assert.ok(!output.text.includes(indexed.pass), `${name} logs a password`);
   }
 });
 
@@ -228,7 +228,7 @@ test('a hub that is away holds up no start that needs nothing of it', async (t) 
     ENCODER_API_PORT: String(apiPort)
   });
   const words = 'starting without settings of the hub';
-  await eventually('it goes on', async () => encoder.said.text.includes(words), encoder.said);
+  await eventually('it goes on', async () => encoder.output.text.includes(words), encoder.output);
   const isListening = async () => (await fetch(`http://127.0.0.1:${apiPort}/livez`)).ok;
-  await eventually('it listens', isListening, encoder.said);
+  await eventually('it listens', isListening, encoder.output);
 });

@@ -54,16 +54,16 @@ async function run(home: string, argv: readonly string[], env: Record<string, st
     env: { ...INHERITED, HOME: home, ...env },
     stdio: ['ignore', 'pipe', 'pipe']
   });
-  const said = { out: '', err: '' };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (said.out += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (said.err += text));
+  const output = { out: '', err: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output.out += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (output.err += text));
   const closed = once(child, 'close');
   if (until) {
     for (const end = Date.now() + 15_000; !until() && Date.now() < end && child.exitCode === null; ) await sleep(20);
     child.kill('SIGTERM');
   }
   const [code] = await closed;
-  return { code: code as number | null, ...said };
+  return { code: code as number | null, ...output };
 }
 
 /** A decoder whose database is away goes on waiting, which is a start all the same. */
@@ -251,7 +251,7 @@ test('a receiver that never answers delays no stop, and a service that ends at o
 });
 
 test('a receiver that is away changes nothing that a service says', async (t) => {
-  const said = async (more: Record<string, string>) => {
+  const choose = async (more: Record<string, string>) => {
     const home = openHome(t);
     mkdirSync(join(home, '.platform-node'), { mode: 0o700 });
     writeFileSync(join(home, '.platform-node', 'telemetry.json'), '{"noticeShown":true}');
@@ -260,14 +260,14 @@ test('a receiver that is away changes nothing that a service says', async (t) =>
     return {
       code,
       telemetry: err.split('\n').filter((line) => /telemetry|ping/i.test(line)),
-      told: preferenceOf(home)
+      preference: preferenceOf(home)
     };
   };
   const [away, off] = await Promise.all([
-    said({ PLATFORM_NODE_TELEMETRY_URL: `http://127.0.0.1:${await freePort()}/telemetry` }),
-    said({ PLATFORM_NODE_NO_TELEMETRY: '1' })
+    choose({ PLATFORM_NODE_TELEMETRY_URL: `http://127.0.0.1:${await freePort()}/telemetry` }),
+    choose({ PLATFORM_NODE_NO_TELEMETRY: '1' })
   ]);
   assert.deepEqual([away.code, away.telemetry], [0, []]);
   assert.deepEqual([off.code, off.telemetry], [0, []]);
-  assert.ok(away.told['lastPingAt'] && !off.told['lastPingAt']);
+  assert.ok(away.preference['lastPingAt'] && !off.preference['lastPingAt']);
 });

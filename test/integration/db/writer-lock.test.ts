@@ -5,7 +5,7 @@ import { lookAtWriter, replicaLock, type WriterLook, WriterWatch } from '../../.
 import { openDecoderStore } from '../../../src/decoder/store.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
-const told = ({ alarm }: WriterWatch) => alarm;
+const alarmOf = ({ alarm }: WriterWatch) => alarm;
 const HELD: WriterLook = { isHeld: true, isWaiting: false, isOwn: true };
 const GONE: WriterLook = { isHeld: false, isWaiting: false, isOwn: true };
 const FOREIGN: WriterLook = { isHeld: false, isWaiting: false, isOwn: false };
@@ -36,26 +36,29 @@ test('UPSTREAM_STOPPED: a writer that is gone for 5 s has stopped, also where it
     for (const look of before) watch.note(look, 7, 0);
     watch.note(GONE, 8, 1_000);
     watch.note(GONE, 8, 4_900);
-    assert.equal(told(watch), null);
+    assert.equal(alarmOf(watch), null);
     watch.note(GONE, 8, 6_000);
-    assert.deepEqual([told(watch)?.code, told(watch)?.reason], ['UPSTREAM_STOPPED', 'no decoder writes the database']);
+    assert.deepEqual(
+      [alarmOf(watch)?.code, alarmOf(watch)?.reason],
+      ['UPSTREAM_STOPPED', 'no decoder writes the database']
+    );
     watch.note(GONE, 8, 60_000);
-    assert.equal(told(watch)?.since, before.length === 0 ? 1_000 : 0);
+    assert.equal(alarmOf(watch)?.since, before.length === 0 ? 1_000 : 0);
     watch.note(HELD, 8, 61_000);
-    assert.equal(told(watch), null);
+    assert.equal(alarmOf(watch), null);
     watch.note({ ...HELD, isWaiting: true }, 8, 62_000);
-    assert.equal(told(watch)?.reason, 'the decoder does not go on');
+    assert.equal(alarmOf(watch)?.reason, 'the decoder does not go on');
   }
 });
 
 test('nothing is told of a database whose writer holds no lock, or none that this server sees', () => {
   const foreign = new WriterWatch('decoder');
   for (let second = 0; second < 100; second++) foreign.note(FOREIGN, 7, second * 1_000);
-  assert.equal(told(foreign), null);
+  assert.equal(alarmOf(foreign), null);
 
   const copied = new WriterWatch('indexer');
   for (let second = 0; second < 10; second++) copied.note(GONE, 7, second * 1_000);
-  assert.notEqual(told(copied), null);
+  assert.notEqual(alarmOf(copied), null);
   for (let second = 10; second < 100; second++) copied.note(GONE, 8, second * 1_000);
-  assert.equal(told(copied), null);
+  assert.equal(alarmOf(copied), null);
 });

@@ -127,7 +127,7 @@ test('four lanes on a Bitcoin node are read back, through a reorg too', async ()
   const long = `FILE|0|${'ä'.repeat(450)}`;
   const frame = writeFrame(long, Buffer.from([0, 255]));
   const short = 'SEND|0|T|1';
-  const said = [
+  const payloads = [
     { ...(await sayInOutputs('legacy', (txid) => [returnScript(txid, writeFrame(short), MAGIC)])), data: short },
     { ...(await sayInOutputs('segwit', (txid) => [returnScript(txid, writeFrame(short), MAGIC)])), data: short },
     { ...(await sayInOutputs('legacy', (txid) => multisigScripts(txid, frame, PUBLIC_KEY, MAGIC))), data: long },
@@ -145,7 +145,7 @@ test('four lanes on a Bitcoin node are read back, through a reorg too', async ()
      JOIN index_transactions h ON h.id = tx_hash_id JOIN index_addresses s ON s.id = source_id
      JOIN pubkeys p ON p.address_id = source_id`
   );
-  const expected = said.map((each) => ({
+  const expected = payloads.map((each) => ({
     ...each,
     raw: each.data === long ? '00FF' : null,
     pubkey: PUBLIC_KEY.toString('hex')

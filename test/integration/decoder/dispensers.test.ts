@@ -200,16 +200,16 @@ test('blocks written one by one and in groups are equal to the row, ids included
 });
 
 test('blocks of a branch that was left leave nothing behind, ids and keys included', async () => {
-  const said = (height: number, source: string): BlockRows => {
+  const broadcastRows = (height: number, source: string): BlockRows => {
     const { transactions, ...rest } = block(height, open('', OTHER), 'SEND|0');
     const own = { source, pubkey: Buffer.from(source).toString('hex').padEnd(66, '0') };
     return { ...rest, transactions: transactions.map((row) => ({ ...row, ...own })) };
   };
-  const chain = [1, 2, 3, 4].map((height) => said(height, `owner ${height}`));
+  const chain = [1, 2, 3, 4].map((height) => broadcastRows(height, `owner ${height}`));
   await withStore('dispensers_left', async (changed, one) => {
     await withStore('dispensers_kept', async (straight, other) => {
       await changed.writeBlocks(chain.slice(0, 2));
-      await changed.writeBlocks([said(3, 'left 3'), said(4, 'left 4'), said(5, 'left 5')]);
+      await changed.writeBlocks([broadcastRows(3, 'left 3'), broadcastRows(4, 'left 4'), broadcastRows(5, 'left 5')]);
       for (let left = 0; left < 3; left++) await changed.rollBackTip();
       assert.deepEqual(await changed.readTip(), { height: 2, hash: 'hash 2' });
       await changed.writeBlocks(chain.slice(2));

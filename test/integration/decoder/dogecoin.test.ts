@@ -26,9 +26,9 @@ function speakingBlock() {
   const paid = { inputs: spend('cd'.repeat(32)), outputs: [output], witnesses: [] };
   const { txid } = writeTransaction(paid);
   const payload = returnScript(encodePayload(txid, 'SEND|0|much', { magic: MAGIC }));
-  const said = { inputs: spend(txid), outputs: [{ amount: 0n, script: payload }], witnesses: [] };
+  const payment = { inputs: spend(txid), outputs: [{ amount: 0n, script: payload }], witnesses: [] };
   const previousHash = blocks.find(({ blockNumber }) => blockNumber === LAST)!.blockHash;
-  return writeBlock({ previousHash, time: 1_410_000_000, transactions: [paid, said], isMergeMined: true });
+  return writeBlock({ previousHash, time: 1_410_000_000, transactions: [paid, payment], isMergeMined: true });
 }
 
 test('a recorded Dogecoin node, which refuses printed blocks, is decoded to its tip', async () => {

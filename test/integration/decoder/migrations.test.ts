@@ -142,13 +142,13 @@ test('a manual one waits for the operator, and one that failed half-way is run a
 
 test('decoder --migrate applies, decoder --migrations lists', async () => {
   const database = await createDatabase('migrations_cli');
-  const told = [
+  const lines = [
     await listMigrations(database),
     await runMigrations(database),
     await runMigrations(database),
     await listMigrations(database)
   ].map(({ text }) => text.replaceAll(/\d{4}-\d{2}-\d{2}T.*Z$/gm, 'TIME'));
-  assert.deepEqual(told, [
+  assert.deepEqual(lines, [
     NAMES.map((name) => `pending  auto    ${name}`).join('\n'),
     NAMES.map((name) => `applied ${name}`).join('\n'),
     'no migration is pending',

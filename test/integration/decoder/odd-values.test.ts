@@ -148,9 +148,9 @@ test('the longest and oddest values of each column, each two together, are kept 
       one.outputs.map(({ vout, address: to, amount }) => [at, vout, to, toDecimal(amount)])
     )
   );
-  const told = await query(database, "SELECT data FROM events WHERE code <> 'REORG' ORDER BY id");
+  const events = await query(database, "SELECT data FROM events WHERE code <> 'REORG' ORDER BY id");
   assert.deepEqual(
-    told.map(({ data }) => (JSON.parse(String(data)) as [{ reason: string }])[0].reason),
+    events.map(({ data }) => (JSON.parse(String(data)) as [{ reason: string }])[0].reason),
     [first, ...blocks].flatMap(({ findings }) => findings.map(({ reason }) => reason))
   );
   const [watched] = await query(

@@ -146,14 +146,14 @@ async function complete(chain: Chain, form: Form, types: readonly number[], carr
   const [own, thiefs, payment] = await fund(chain, form);
   const thief = senderOf(THIEF, chain.network);
   const frame = writeFrame(ACTION);
-  const said =
+  const expected =
     carrier === 'OP_RETURN'
       ? [{ amount: 0n, script: returnScript(own.txid, frame, MAGIC) }]
       : multisigScripts(own.txid, frame, publicKeyOf(THIEF), MAGIC).map((script) => ({ amount: 10_000n, script }));
-  const spare = said.reduce((sum, { amount }) => sum + amount, FEE);
+  const spare = expected.reduce((sum, { amount }) => sum + amount, FEE);
   const outputs = [
     { amount: HELD, script: Buffer.from(form.paid.script) },
-    ...said,
+    ...expected,
     { amount: HELD - spare, script: thief.script }
   ];
   const places = [own, thiefs];

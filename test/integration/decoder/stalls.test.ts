@@ -65,16 +65,16 @@ test('NODE_BEHIND: a node that has headers of many more blocks is not at the tip
   let headers = LAST + 1_000;
   const { loop, reach, stop } = await decode({ progress: () => 0.995, headers: () => headers });
   await reach(LAST, HASHES.get(LAST));
-  const told = () => [
+  const shown = () => [
     loop.report.alarm?.code,
     isSynced(loop.report),
     readinessOf({ report: loop.report, crash: null })
   ];
   assert.match(loop.report.alarm?.reason ?? '', /has 371337 blocks but headers up to 372337/);
-  assert.deepEqual(told(), ['NODE_BEHIND', false, 'behind']);
+  assert.deepEqual(shown(), ['NODE_BEHIND', false, 'behind']);
   headers = LAST;
   await until('it is at the tip', () => loop.report.alarm === null);
   await loop.probe();
-  assert.deepEqual(told(), [undefined, true, 'ready']);
+  assert.deepEqual(shown(), [undefined, true, 'ready']);
   await stop();
 });

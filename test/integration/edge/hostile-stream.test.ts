@@ -59,10 +59,10 @@ class Stream {
     });
   }
 
-  /** Publishes a block. @param told header lines that are not what they should be @param text absent: the block's */
+  /** Publishes a block. @param headerTexts header lines that are not what they should be @param text absent: the block's */
   async say(
     height: number,
-    told: Readonly<Record<string, string>> = {},
+    headerTexts: Readonly<Record<string, string>> = {},
     of: DatabaseId = this.id,
     text?: string
   ): Promise<void> {
@@ -77,7 +77,7 @@ class Stream {
       Reorgs: 0,
       Size: body.length,
       Sha256: createHash('sha256').update(body).digest('hex'),
-      ...told
+      ...headerTexts
     };
     for (const [name, value] of Object.entries(facts)) head.set(`Platform-${name}`, String(value));
     await messages.publish(`platform.v1.decoder.${this.id.chain}.regtest`, body, { headers: head });
@@ -125,14 +125,14 @@ test('a message that names no type is passed over: a reader can have NATS copy t
 });
 
 test('STREAM_BODY_DIFFERS: a body with another hash, or none where one is named, is not passed on', async () => {
-  for (const [chain, told] of [
+  for (const [chain, cause] of [
     ['changed', { Sha256: '0'.repeat(64) }],
     ['absent', { Bucket: 'PLATFORM_DECODER_ABSENT_REGTEST_BODIES', Key: 'x' }]
   ] as const) {
     const stream = new Stream(chain);
     await stream.open();
     await stream.say(1);
-    await stream.say(2, told);
+    await stream.say(2, cause);
     await stream.hasReason(/message 2 (of decoder\/changed\/regtest has .* another hash|cannot be read|is not stored)/);
     await stream.isPassedOn(1);
   }
@@ -261,6 +261,6 @@ test('an edge on its origin: nothing of another block, how long it is silent, an
 
   await stream.say(2, {}, id, '');
   await eventually('the block without bytes is passed on', async () => directory.lastReport(id)?.height === 2);
-  const { hashes: told, settledHeight } = directory.lastReport(id)!;
-  assert.deepEqual([told, settledHeight], [hashes(2), null]);
+  const { hashes: reported, settledHeight } = directory.lastReport(id)!;
+  assert.deepEqual([reported, settledHeight], [hashes(2), null]);
 });

@@ -11,11 +11,18 @@ import { Relay } from '../../../src/sync/relay/relay.ts';
 import { streamName, subjectOf } from '../../../src/sync/relay/stream.ts';
 import type { BlockHashes, DatabaseId } from '../../../src/wire/data/database.ts';
 import { atEnd } from '../../support/cleanup.ts';
+import {
+  DECODER,
+  type FrontDoorOptions,
+  INDEXER,
+  INDEXER_HASHES,
+  openFrontDoor,
+  reportOf
+} from '../../support/sync/front-door.ts';
 import { startGuardedNats } from '../../support/sync/guarded-nats.ts';
-import { DECODER, type HouseOptions, INDEXER, INDEXER_HASHES, openHouse, reportOf } from '../../support/sync/house.ts';
 import { BASE_HEIGHT } from '../../support/sync/stream-messages.ts';
 import { eventually, temporaryDirectory } from '../../support/sync/sync-process.ts';
-import { type FedHouse, testLiveStream } from '../sync/fan-out/live-stream.ts';
+import { type FedFrontDoor, testLiveStream } from '../sync/fan-out/live-stream.ts';
 
 const { nats, publisher, reader, asPublisher } = await startGuardedNats();
 const connection = await connect({ servers: nats.url, authenticator: asPublisher });
@@ -38,7 +45,7 @@ let endLast = (): Promise<void> => Promise.resolve();
 atEnd(() => endLast());
 
 /** The front door of an edge, fed by a publisher through NATS. */
-async function openEdge(options: HouseOptions = {}): Promise<FedHouse> {
+async function openEdge(options: FrontDoorOptions = {}): Promise<FedFrontDoor> {
   await endLast();
   for (const id of [INDEXER, DECODER]) await streams.delete(streamName(id)).catch(() => undefined); // there may be none
   const creds = (file: string) => ({ urls: [nats.url], creds: file, token: undefined });
@@ -65,7 +72,7 @@ async function openEdge(options: HouseOptions = {}): Promise<FedHouse> {
   let opened:
     | { readonly feeds: EdgeFeeds; readonly values: ValuesReader; readonly directory: EdgeDirectory }
     | undefined;
-  const house = await openHouse({
+  const frontDoor = await openFrontDoor({
     ...options,
     feed: (config) => {
       const fanOut = new FanOut({
@@ -97,7 +104,7 @@ async function openEdge(options: HouseOptions = {}): Promise<FedHouse> {
     )
   );
   return {
-    ...house,
+    ...frontDoor,
     send: async (messages) => {
       const { type, height, names } = messages.at(-1)!;
       reorgs += messages.filter((message) => message.type === 'reorg').length;

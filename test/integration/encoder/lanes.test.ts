@@ -163,8 +163,8 @@ test('the coins of an envelope that is not revealed come back to its owner', asy
   const lost = await encoder.ask('create_envelope_cancel_tx', { ...cancel, destination: keyless });
   assert.match(lost.error!.message, /stands for no key of secp256k1/);
   const cancelled = await encoder.call<Created & { readonly fee: unknown }>('create_envelope_cancel_tx', cancel);
-  const { psbt: _, fee, ...told } = cancelled;
-  assert.deepEqual([told, Number.isInteger(fee)], [{ encoding: 'TAPROOT', cancel: true }, true]);
+  const { psbt: _, fee, ...fields } = cancelled;
+  assert.deepEqual([fields, Number.isInteger(fee)], [{ encoding: 'TAPROOT', cancel: true }, true]);
   const tx_hex = signPsbt(cancelled.psbt, privateKey);
   const { txid } = await encoder.call<{ txid: string }>('broadcast_tx', { tx_hex });
   assert.equal((await minedRows()).get(txid), undefined, 'it says nothing');

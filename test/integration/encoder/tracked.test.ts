@@ -67,7 +67,7 @@ async function until<T>(what: string, ask: () => Promise<T>, isTrue: (answer: T)
 const refusal = (params: object) => call('create_tx', params).then(() => '', String);
 
 test('coins of the mempool are spent too, after those that blocks hold', async () => {
-  await until('all serves', health, (told) => told['http'] === 200 && told['tracker_mempool_ready'] === true);
+  await until('all serves', health, (reply) => reply['http'] === 200 && reply['tracker_mempool_ready'] === true);
   const { node_age_s, ...all } = await health();
   assert.ok(Number(node_age_s) <= 5);
   assert.deepEqual(all, {
@@ -121,7 +121,7 @@ test('dust that a block has hides no large coin that waits', async () => {
   const { inputs } = await until(
     'it is found',
     () => call<Created>('create_tx', request),
-    (told) => 'inputs' in told
+    (reply) => 'inputs' in reply
   );
   assert.equal(inputs[0]!.txid, txid);
 });
@@ -160,9 +160,9 @@ test('TRACKER_BEHIND, TRACKER_UNAVAILABLE: a tracker that is behind its node, an
     await until(
       'it is behind',
       () => refusal(request),
-      (said) => said.includes('TRACKER_BEHIND')
+      (text) => text.includes('TRACKER_BEHIND')
     );
-    const isTold = (told: Readonly<Record<string, unknown>>) => told['tracker_synced'] === false;
+    const isTold = (reply: Readonly<Record<string, unknown>>) => reply['tracker_synced'] === false;
     const { http, status, tracker_lag, reserved_coins } = await until('it is told', health, isTold);
     assert.deepEqual([http, status], [503, 'degraded']);
     assert.ok(Number(tracker_lag) > 0, String(tracker_lag));
@@ -171,11 +171,11 @@ test('TRACKER_BEHIND, TRACKER_UNAVAILABLE: a tracker that is behind its node, an
   } finally {
     await holder.end();
   }
-  const caughtUp = await until('it has caught up', health, (told) => told['http'] === 200);
+  const caughtUp = await until('it has caught up', health, (reply) => reply['http'] === 200);
 
   tracker.child.kill('SIGKILL');
   await tracker.exited;
   assert.match(await refusal(request), /TRACKER_UNAVAILABLE/);
-  const gone = await until('its end is told', health, (told) => told['tracker_reachable'] === false);
+  const gone = await until('its end is told', health, (reply) => reply['tracker_reachable'] === false);
   assert.equal(gone['reserved_coins'], caughtUp['reserved_coins']);
 });

@@ -238,8 +238,8 @@ for (const [method, { rows, types }] of Object.entries(PLAIN)) {
           found += expected.length;
           if (expected[0]) {
             const compared = Object.keys(expected[0]).filter((each) => each !== 'o');
-            const told = Object.keys(walked[0]!).filter((each) => method !== 'history' || !MADE.has(each));
-            assert.deepEqual(compared.sort(), told.sort(), 'every column is compared');
+            const fields = Object.keys(walked[0]!).filter((each) => method !== 'history' || !MADE.has(each));
+            assert.deepEqual(compared.sort(), fields.sort(), 'every column is compared');
           }
         }
         const expected = await sql(explored.indexer, `${plain} ORDER BY a.action_index DESC, o LIMIT 2 OFFSET 2`);
@@ -267,10 +267,10 @@ test('blocks, actions, tokens, balances and holders: what plain SQL finds', asyn
     const expected = (await sql(explored.indexer, plain)).map(plainRow);
     const walked = await walk({ limit: 4, ...asked });
     if (asked.method === 'actions') assert.ok(walked.every(({ status, details }) => status !== undefined && details));
-    const told = walked.map(({ actions: _, ...row }) =>
+    const shown = walked.map(({ actions: _, ...row }) =>
       Object.fromEntries(Object.entries(row).filter(([name]) => asked.method !== 'actions' || !MADE.has(name)))
     );
-    assert.deepEqual(told.map(sorted), expected.map(sorted), JSON.stringify(asked));
+    assert.deepEqual(shown.map(sorted), expected.map(sorted), JSON.stringify(asked));
     const { total } = await ask(asked);
     assert.equal(total, Number(expected.length));
     return expected.length;

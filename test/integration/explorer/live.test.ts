@@ -130,9 +130,9 @@ test('a few addresses cannot take all that the channels of a network follow: who
   const honest = await follow('127.0.0.6', ['TOKA']);
   assert.equal(honest.at(-1)?.type, 'SUBSCRIBED', JSON.stringify(honest));
   await sleep(100);
-  const told = crowd.flatMap((frames) => frames.filter(({ type }) => type !== 'WELCOME' && type !== 'SUBSCRIBED'));
+  const received = crowd.flatMap((frames) => frames.filter(({ type }) => type !== 'WELCOME' && type !== 'SUBSCRIBED'));
   assert.deepEqual(
-    told.map(({ type, data }) => [type, data.reason]),
+    received.map(({ type, data }) => [type, data.reason]),
     [['UNSUBSCRIBED', 'crowded']]
   );
 });

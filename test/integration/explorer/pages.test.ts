@@ -137,8 +137,8 @@ test('the front page shows a new block as it comes, and takes back one that a re
   const rival = { ...newest, hash: 'd'.repeat(64), time: newest.time + 60 };
   await explored.store.rollBack(newest.height);
   await explored.store.addBlocks([rival]);
-  const told = new Date(rival.time * 1_000).toISOString();
-  await first.locator(`time[datetime="${told}"]`).waitFor({ timeout: 10_000 });
+  const time = new Date(rival.time * 1_000).toISOString();
+  await first.locator(`time[datetime="${time}"]`).waitFor({ timeout: 10_000 });
   await explored.store.rollBack(newest.height);
   await explored.store.addBlocks([newest]);
   assert.deepEqual(faults, []);

@@ -42,12 +42,12 @@ function spawnHub(t: TestContext, database?: DatabaseCoordinates, port = 0) {
     stdio: ['ignore', 'pipe', 'pipe']
   });
   recordPipes(child, { ...env });
-  const said = { out: '', err: '' };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (said.out += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (said.err += text));
+  const output = { out: '', err: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output.out += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (output.err += text));
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
   t.after(() => child.kill('SIGKILL'));
-  return { child, said, ended };
+  return { child, output, ended };
 }
 
 async function eventually(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> {
@@ -145,14 +145,14 @@ test('the exits below are final for a guardian: 64 to 78', () => {
 test('final exit and one line: wrong credentials', async (t) => {
   const hub = spawnHub(t, { ...(await createDatabase('hub')), pass: 'not-the-password' });
   assert.equal(await hub.ended, exitCodeOf('DATABASE_REFUSED'));
-  assert.match(hub.said.err, /^platform-node hub: Access denied[^\n]*DATABASE_REFUSED[^\n]*\n$/);
+  assert.match(hub.output.err, /^platform-node hub: Access denied[^\n]*DATABASE_REFUSED[^\n]*\n$/);
 });
 
 test('final exit and one line: the account may not create the database', async (t) => {
   const account = await createAccount(t, () => []);
   const hub = spawnHub(t, { ...account, name: 'hub_never_made' });
   assert.equal(await hub.ended, exitCodeOf('DATABASE_REFUSED'));
-  assert.match(hub.said.err, /^platform-node hub: Access denied[^\n]*hub_never_made[^\n]*\n$/);
+  assert.match(hub.output.err, /^platform-node hub: Access denied[^\n]*hub_never_made[^\n]*\n$/);
 });
 
 test('an account without CREATE serves a database that is there', async (t) => {
@@ -176,7 +176,7 @@ test('final exit and one line: the port is taken', async (t) => {
   const hub = spawnHub(t, await createDatabase('hub'), port);
   assert.equal(await hub.ended, exitCodeOf('PORT_IN_USE'));
   assert.match(
-    hub.said.err,
+    hub.output.err,
     new RegExp(
       `^platform-node hub: HUB_PORT=${port}: another process listens on 127\\.0\\.0\\.1:${port} \\(PORT_IN_USE\\)[^\\n]*\\n$`
     )
@@ -187,14 +187,14 @@ test('final exit: every missing variable is named at once', async (t) => {
   const hub = spawnHub(t);
   assert.equal(await hub.ended, exitCodeOf('CONFIG_INVALID'));
   for (const name of ['HUB_DB_HOST', 'HUB_DB_PORT', 'HUB_DB_NAME', 'HUB_DB_USER', 'HUB_DB_PASS']) {
-    assert.match(hub.said.err, new RegExp(`missing required environment variable ${name}:`));
+    assert.match(hub.output.err, new RegExp(`missing required environment variable ${name}:`));
   }
 });
 
 test('while MariaDB is away the hub waits, says so, is degraded; SIGTERM ends it with 0', async (t) => {
   const [hubPort, databasePort] = [await freePort(), await freePort()];
   const hub = spawnHub(t, { host: '127.0.0.1', port: databasePort, ...PRIVATE_ACCOUNT, name: 'hub' }, hubPort);
-  await eventually('says that it waits twice', () => hub.said.out.split('waiting for MariaDB').length > 2);
+  await eventually('says that it waits twice', () => hub.output.out.split('waiting for MariaDB').length > 2);
   const health = await ask(hubPort, 'health');
   assert.deepEqual([health.status, health.json.result.status, health.json.result.db], [503, 'degraded', false]);
   assert.equal((await ask(hubPort, 'getallconfigs')).json.error.code, -32603);
@@ -215,7 +215,7 @@ test('MariaDB comes, freezes, goes and comes back: ready, degraded with the circ
   const hub = await starting;
   t.after(hub.stop);
   const child = spawnHub(t, database);
-  await eventually('the process is ready', () => child.said.out.includes('hub ready'));
+  await eventually('the process is ready', () => child.output.out.includes('hub ready'));
   await ask(hub.port, 'updateconfig', { config: { bitcoin: { mainnet: { m: { host: 'kept' } } } } });
 
   await freeze(server.pid);
@@ -286,7 +286,7 @@ test('while MariaDB hangs, what services read and write fails before they give u
   });
   const port = await freePort();
   const hub = spawnHub(t, { host: '127.0.0.1', port: server.port, ...PRIVATE_ACCOUNT, name: 'hub' }, port);
-  await eventually('it is ready', () => hub.said.out.includes('hub ready'));
+  await eventually('it is ready', () => hub.output.out.includes('hub ready'));
   const write = () => ask(port, 'updateconfig', { config: { bitcoin: { mainnet: { m: { host: 'h' } } } } });
   await write();
   await freeze(server.pid);
@@ -296,7 +296,7 @@ test('while MariaDB hangs, what services read and write fails before they give u
   const tookMs = performance.now() - began;
   for (const { json } of answers) assert.equal(json.error.data.code, 'DATABASE_UNAVAILABLE');
   assert.ok(tookMs < 5_000, `${tookMs} ms`);
-  const before = hub.said.out.length;
+  const before = hub.output.out.length;
   const batch = Array.from({ length: 50 }, () => ({
     jsonrpc: '2.0',
     id: 1,
@@ -310,9 +310,9 @@ test('while MariaDB hangs, what services read and write fails before they give u
       body: JSON.stringify(batch)
     }).catch(() => undefined);
   await sleep(10_000);
-  const lines = hub.said.out.slice(before);
+  const lines = hub.output.out.slice(before);
   assert.ok(lines.length < 4_000, `${lines.length} bytes: ${lines.slice(0, 2_000)}`);
-  assert.ok(!hub.said.out.includes('"stack"'), 'stacks are for LOG_LEVEL=debug');
+  assert.ok(!hub.output.out.includes('"stack"'), 'stacks are for LOG_LEVEL=debug');
 });
 
 test('QUESTION_TOO_HEAVY: an answer that is late by its own length says nothing of the database: the circuit stays closed', async (t) => {

@@ -90,8 +90,8 @@ describe('the methods of a hub', () => {
   };
   const refusal = async (method: string, params: object) => {
     const { json } = await hub.call(method, params);
-    const told = json.result?.error;
-    if (told !== undefined) return `${json.result.code} ${told}`;
+    const failure = json.result?.error;
+    if (failure !== undefined) return `${json.result.code} ${failure}`;
     assert.ok(json.error, `${method} ${JSON.stringify(json.result)}`);
     return `${json.error.code} ${json.error.data.code} ${json.error.message}`;
   };
@@ -125,8 +125,8 @@ describe('the methods of a hub', () => {
     await callAndCheck('getprice', { coin_pair: 'LTC/EUR' });
     for (const { name } of methods) {
       if (called.has(name)) continue;
-      const told = (await hub.call(name, {})).json.result;
-      assert.ok(told.error || told.active === false || told.effectors, `${name} ${JSON.stringify(told)}`);
+      const answer = (await hub.call(name, {})).json.result;
+      assert.ok(answer.error || answer.active === false || answer.effectors, `${name} ${JSON.stringify(answer)}`);
       called.add(name);
     }
     assert.deepEqual([...called].sort(), methods.map(({ name }) => name).sort());
@@ -403,9 +403,9 @@ describe('the methods of a hub', () => {
       ['pushvalidatorrewards', { ...REWARDS, reward_type: 'x'.repeat(33) }, /params\/reward_type/]
     ];
     for (const [method, params, reason] of cases) {
-      const said = await refusal(method, params);
-      assert.match(said, /^-32602 REQUEST_INVALID/, method);
-      assert.match(said, reason, method);
+      const refused = await refusal(method, params);
+      assert.match(refused, /^-32602 REQUEST_INVALID/, method);
+      assert.match(refused, reason, method);
     }
   });
 });

@@ -48,7 +48,7 @@ const shown = async (hub: RunningHub) => {
   };
   return databases.find(({ id }) => id.kind === 'prices')?.report ?? null;
 };
-const told = async (hub: RunningHub) => (await shown(hub))?.lastError ?? null;
+const lastErrorOf = async (hub: RunningHub) => (await shown(hub))?.lastError ?? null;
 /** Waits until the round in work is kept or dropped. */
 const roundEnd = (hub: RunningHub) =>
   until('the round is over', async () => {
@@ -59,9 +59,9 @@ const rounds = (hub: RunningHub) =>
   sql(hub.database, 'SELECT COUNT(*) AS pairs, MIN(status) AS least FROM price_snapshots GROUP BY round_number');
 
 test('a round keeps the median of three sources of each pair; pairs without a price are skipped; readers get each row', async (t) => {
-  const said = (answer: object) => startPriceService((_, response) => response.end(JSON.stringify(answer)));
-  const gecko = await said(coingeckoAnswer(64_000));
-  const kraken = await said(krakenAnswer(64_100.5));
+  const answering = (answer: object) => startPriceService((_, response) => response.end(JSON.stringify(answer)));
+  const gecko = await answering(coingeckoAnswer(64_000));
+  const kraken = await answering(krakenAnswer(64_100.5));
   let isFree = true;
   const cap = await startPriceService(({ path }, response) => {
     if (isFree && path.includes('CAD')) response.writeHead(400).end('{"status":{"error_code":400}}');
@@ -123,7 +123,7 @@ test('a source that floods or redirects stalls nothing: the others count, and th
   });
   const ask = () =>
     callMethod(`http://127.0.0.1:${port}/`, 'getprice', { pair: 'BTC/USD' }, { signal: AbortSignal.timeout(5_000) });
-  const asked = () => ask().then((told) => ('error' in Object(told) ? undefined : told));
+  const asked = () => ask().then((reply) => ('error' in Object(reply) ? undefined : reply));
   await until('a price', () => asked().catch(() => undefined));
   for (const source of ['coingecko', 'kraken']) assert.match(output(), new RegExp(`"msg":"${source} gave no prices`));
   assert.ok(!/coinmarketcap gave no prices|cap-account-secret/.test(output()));
@@ -175,7 +175,7 @@ test('a source that hangs costs a round PRICE_FETCH_TIMEOUT, and the others coun
   const [waitedMs] = waits as [number];
   assert.equal(waits.length, 1, 'a source that hangs is asked once');
   assert.ok(waitedMs > 1_000 && waitedMs < 9_000, `${waitedMs} ms: a second and a half, not ten`);
-  assert.equal(await told(hub), 'coingecko gave no price');
+  assert.equal(await lastErrorOf(hub), 'coingecko gave no price');
   assert.equal(hubVariables.PRICE_FETCH_TIMEOUT.fallback, 10_000);
 });
 
@@ -230,8 +230,8 @@ test('a round without any price is replaced by the prices of a hub that starts a
   t.after(() => socket.terminate());
   const sent: { type: string }[] = [];
   socket.on('message', (data) => sent.push(JSON.parse(String(data))));
-  const told = await until('the removal', async () => sent.find(({ type }) => type === 'row:deleted'));
-  assert.deepEqual(told, {
+  const removal = await until('the removal', async () => sent.find(({ type }) => type === 'row:deleted'));
+  assert.deepEqual(removal, {
     type: 'row:deleted',
     id: 1,
     table: 'price_snapshots',
@@ -315,7 +315,7 @@ test('a pair of which sources disagree is stale in health, by name, though other
   });
   assert.deepEqual([result.db, result.oracle_stale, result.oracle_stale_pair], [true, true, 'BTC/USD']);
   assert.ok(result.oracle_last_finalized_age_s > 3);
-  assert.match(String(await told(hub)), /sources of BTC\/USD differ by \d+\.\d %/);
+  assert.match(String(await lastErrorOf(hub)), /sources of BTC\/USD differ by \d+\.\d %/);
   await until('a fresh price beside it', async () => {
     const { age_s: age } = await priceOf(hub, 'LTC/USD');
     return age <= 3 || undefined;
@@ -350,7 +350,7 @@ test('a clock of this machine that is an hour off is told of; rows and ages have
   assert.equal(status, 200);
   near(json.result.oracle_last_finalized_age_s, 0);
   near(json.result.clock_off_s, HOUR_S);
-  assert.match(String(await told(hub)), /the clock of this machine is 3\d\d\d s behind/);
+  assert.match(String(await lastErrorOf(hub)), /the clock of this machine is 3\d\d\d s behind/);
 });
 
 test('CONFIG_INVALID: a source that is none, and coinmarketcap without its key', async () => {

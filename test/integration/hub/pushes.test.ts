@@ -142,7 +142,7 @@ test('from when on prices hold does not depend on when a hub was told of them', 
     (await hub.call('pushoracleprice', { ...PRICE, action_index: at, block_time: PRICE.block_time + at })).json.result;
   for (const at of [5, 6, 7]) assert.deepEqual(await push(one, at), { accepted: true });
   for (const at of [7, 6, 5]) assert.deepEqual(await push(other, at), { accepted: true });
-  const told = async (hub: RunningHub) =>
+  const shownBy = async (hub: RunningHub) =>
     (
       await sql(
         hub.database,
@@ -150,11 +150,11 @@ test('from when on prices hold does not depend on when a hub was told of them', 
       )
     ).map((row) => ({ ...row }));
   const expected = [5, 6, 7].map((at) => ({ at, delay: at === 5 ? 0 : 86_400 }));
-  assert.deepEqual([await told(one), await told(other)], [expected, expected]);
+  assert.deepEqual([await shownBy(one), await shownBy(other)], [expected, expected]);
   const first = { source_chain: 'LTC', from_action_index: 5, to_action_index: 5 };
   for (const hub of [one, other]) {
     await hub.call('pushpricereorg', first);
-    assert.deepEqual(await told(hub), [
+    assert.deepEqual(await shownBy(hub), [
       { at: 6, delay: 0 },
       { at: 7, delay: 86_400 }
     ]);
@@ -228,9 +228,9 @@ test('the newest rewards of a validator, and their sum, are those that trusted c
   const [{ pubkey }] = (await sql(hub.database, 'SELECT signing_pubkey AS pubkey FROM validators')) as unknown as [
     { pubkey: string }
   ];
-  const told = (round: number, amount: string) => ({ ...REWARDS, round, rewards: [{ pubkey, amount }] });
-  await hub.call('pushvalidatorrewards', told(1, '1.5'), KEY);
-  for (let round = 2; round < 103; round++) await hub.call('pushvalidatorrewards', told(round, '9'), STRANGER);
+  const rewardsOf = (round: number, amount: string) => ({ ...REWARDS, round, rewards: [{ pubkey, amount }] });
+  await hub.call('pushvalidatorrewards', rewardsOf(1, '1.5'), KEY);
+  for (let round = 2; round < 103; round++) await hub.call('pushvalidatorrewards', rewardsOf(round, '9'), STRANGER);
   const found = (await hub.call('getvalidatorstatus', { signing_pubkey: pubkey })).json.result;
   const { recentRewards, unclaimedRewards } = found;
   assert.deepEqual([recentRewards.length, recentRewards[0].round_number], [100, 1]);
@@ -256,12 +256,14 @@ test('tables that strangers fill are bounded: the oldest of their rows go, and n
   await hub.call('pushchaintip', { coin: 'new', block_height: 1, block_time: 1 }, STRANGER);
   await hub.call('pushvalidatorrewards', { ...REWARDS, round: 20_000 }, STRANGER);
   const count = async (table: string) =>
-    (await sql(hub.database, `SELECT SUM(trusted) AS ours, SUM(NOT trusted) AS theirs FROM ${table}`)).map((row) => ({
-      ...row
-    }));
-  assert.deepEqual(await count('oracle_prices'), [{ ours: '1', theirs: '10000' }]);
-  assert.deepEqual(await count('chain_tips'), [{ ours: '1', theirs: '255' }]);
-  assert.deepEqual(await count('validator_rewards'), [{ ours: '1', theirs: '10000' }]);
+    (await sql(hub.database, `SELECT SUM(trusted) AS trusted, SUM(NOT trusted) AS others FROM ${table}`)).map(
+      (row) => ({
+        ...row
+      })
+    );
+  assert.deepEqual(await count('oracle_prices'), [{ trusted: '1', others: '10000' }]);
+  assert.deepEqual(await count('chain_tips'), [{ trusted: '1', others: '255' }]);
+  assert.deepEqual(await count('validator_rewards'), [{ trusted: '1', others: '10000' }]);
   const gone = await sql(hub.database, "SELECT 1 FROM chain_tips WHERE coin = 'c255'");
   assert.equal(gone.length, 0, 'the stalest');
 });

@@ -242,12 +242,12 @@ test('a subscriber that was away is told of removals too, whichever hub took the
   await push(hub, 5, { value: '10', push_generation: 2 });
   const back = await subscribe(t, hub, '?since_id=removals:0,oracle_prices:1');
   await back.until('what was missed', () => back.messages.length >= 4);
-  const told = back.messages.map(({ type, row, from_action_index: index, ...more }) => [
+  const received = back.messages.map(({ type, row, from_action_index: index, ...more }) => [
     type,
     row?.value ?? index,
     'retraction_generation' in more ? more.retraction_generation : null
   ]);
-  assert.deepEqual(told, [
+  assert.deepEqual(received, [
     ['ready', undefined, null],
     ['row:deleted', 5, 1],
     ['row:deleted', 5, 2],

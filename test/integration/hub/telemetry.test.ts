@@ -147,8 +147,8 @@ test('the census counts addresses and not pings, and repeats no text of a sender
   for (let n = 0; n < 9; n++) await send(hub, ping({ arch: 'riscv64' }), '203.0.113.2');
   const groups = async (days: number) => (await get(hub, `summary?days=${days}`)).json;
   const forged = await groups(7);
-  const told = [forged.operators, forged['byArch'], forged['byOs'], forged['chains']];
-  assert.deepEqual(told, [undefined, [], [], []], 'of two addresses');
+  const totals = [forged.operators, forged['byArch'], forged['byOs'], forged['chains']];
+  assert.deepEqual(totals, [undefined, [], [], []], 'of two addresses');
   const odd = {
     arch: 'riscv64',
     os_platform: 'buy now',

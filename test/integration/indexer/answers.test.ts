@@ -99,12 +99,12 @@ async function answersOf(database: DatabaseCoordinates, store: IndexerStore, que
     .sort();
   // A token that is sold for itself has two prices, by which of the two is meant.
   const ofTwo = markets.filter(({ tick1_id: first, tick2_id: second }) => first !== second);
-  const told = ofTwo.map((market) =>
+  const shown = ofTwo.map((market) =>
     Object.fromEntries(
       SIDES.flatMap((side) => ['price', 'bid', 'ask'].map((of) => [`${side}_${of}`, market[`${side}_${of}`]]))
     )
   );
-  assert.deepEqual(told, await recount(connection, ofTwo, offers));
+  assert.deepEqual(shown, await recount(connection, ofTwo, offers));
   await connection.end();
   return { quotes, payments, markets, offers: offers.map((offer) => JSON.stringify(offer, toText)).sort() };
 }

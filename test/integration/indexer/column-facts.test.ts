@@ -264,8 +264,8 @@ test('the end of a block: swaps, dispensers and orders expire in the order of th
     'MINT|0|GAS|5000',
     `STAKE|1|1000|${key}`
   ];
-  const acts = (at: number, ...told: readonly string[]) =>
-    told.map((data, place) => ({
+  const acts = (at: number, ...payloads: readonly string[]) =>
+    payloads.map((data, place) => ({
       hash: `${at}${place}`.padStart(64, 'c'),
       source: data.includes('0.1|0') ? 'B' : 'A',
       fee: 10,

@@ -324,12 +324,12 @@ for (const [name, create] of Object.entries(DATABASES)) {
       column('prices', 'pairs_json'),
       await add(rounds.map((text) => ['A', text]))
     );
-    const told = JSON.stringify(pairs.map(([pair, price]) => ({ pair, price })));
+    const pricesText = JSON.stringify(pairs.map(([pair, price]) => ({ pair, price })));
     assert.deepEqual(
       priced.map(({ status, text }) => [status, text]),
       [
-        ['valid', told],
-        ['valid', told]
+        ['valid', pricesText],
+        ['valid', pricesText]
       ]
     );
     const slots = ['EQUIV|oracle|round|1||', 'EQUIV|oracle|Round|01||'];

@@ -43,8 +43,8 @@ test('kill -9 loses no push and repeats none out of order; a hub that is away st
     const isTip = async () => ((await hub.ask('getchaintips')) as { block_height: number }[])[0]?.block_height === 1;
     await eventually('the tip is told, after the block below it', isTip);
     const [{ age_s: _, ...tip } = {}] = (await hub.ask('getchaintips')) as Record<string, unknown>[];
-    const told = { coin: 'LTC', network: 'regtest', block_height: 1, block_time: 1_700_000_001, trusted: true };
-    assert.deepEqual(tip, told);
+    const expected = { coin: 'LTC', network: 'regtest', block_height: 1, block_time: 1_700_000_001, trusted: true };
+    assert.deepEqual(tip, expected);
 
     hub.delayMs = 20;
     const indexes = Array.from({ length: 60 }, (_, place) => 1_000 + place);

@@ -113,9 +113,9 @@ test('UPSTREAM_STOPPED: a decoder that is gone, or does not go on, is told withi
       const health = await service.until(({ synced }) => synced === false);
       await eventually('the explorer tells it', async () => (await asked()).headers.has('x-stopped-seconds'));
       assert.ok(performance.now() - stoppedAt < 10_000, `${performance.now() - stoppedAt} ms`);
-      const { code, reason: told, remedy } = health['alarm'] as Record<string, string>;
+      const { code, reason: alarmReason, remedy } = health['alarm'] as Record<string, string>;
       assert.equal(code, 'UPSTREAM_STOPPED');
-      assert.match(`${told}; ${remedy}`, reason);
+      assert.match(`${alarmReason}; ${remedy}`, reason);
       assert.deepEqual([health['status'], health['lag']], ['healthy', 0]);
       assert.equal(await service.readiness(), 503);
       assert.equal((await fetch(`${explorer.url}/readyz`)).status, 503);
@@ -218,12 +218,12 @@ test('STATEMENT_TOO_SLOW: a statement that takes longer than its limit each time
     await holder.query('START TRANSACTION');
     await holder.query("UPDATE balances SET amount = '100'");
     await decoder.writeBlocks(blocksOf(2, 'a', [[`SEND|0|TOKA|1|${BOB}`]]));
-    const told = await service.until(({ alarm }) => Number((alarm as { for_s?: number } | undefined)?.for_s) >= 5);
-    const { code, reason, remedy } = told['alarm'] as Record<string, string>;
+    const status = await service.until(({ alarm }) => Number((alarm as { for_s?: number } | undefined)?.for_s) >= 5);
+    const { code, reason, remedy } = status['alarm'] as Record<string, string>;
     assert.equal(code, 'STATEMENT_TOO_SLOW');
     assert.match(`${reason}; ${remedy}`, /longer than DB_QUERY_TIMEOUT; it begins with .*raise DB_QUERY_TIMEOUT; SHOW/);
-    assert.deepEqual([told['status'], told['indexerDbCircuit']], ['unhealthy', 'closed'], JSON.stringify(told));
-    assert.doesNotMatch(JSON.stringify(told), /check MariaDB/i);
+    assert.deepEqual([status['status'], status['indexerDbCircuit']], ['unhealthy', 'closed'], JSON.stringify(status));
+    assert.doesNotMatch(JSON.stringify(status), /check MariaDB/i);
     assert.equal(await service.readiness(), 503);
     await holder.query('ROLLBACK');
     await service.until(({ lastIndexedBlock, alarm }) => lastIndexedBlock === 2 && alarm === undefined);

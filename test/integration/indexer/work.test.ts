@@ -138,10 +138,10 @@ test('a group that was prepared on a chain that the decoder has left is not writ
 });
 
 /** Indexes one decoder's blocks, then offers the index another decoder's. @returns the work that is to open them */
-async function offered(ours: readonly BlockRows[], theirs: readonly BlockRows[], maxRollbackDepth: number) {
+async function offered(ownBlocks: readonly BlockRows[], otherBlocks: readonly BlockRows[], maxRollbackDepth: number) {
   const indexerDatabase = await createDatabase('indexer');
   const works = [];
-  for (const rows of [ours, theirs]) {
+  for (const rows of [ownBlocks, otherBlocks]) {
     const database = await createDatabase('decoder');
     const decoder = await openDecoderStore(database);
     await decoder.writeBlocks(rows);
@@ -167,7 +167,7 @@ async function offered(ours: readonly BlockRows[], theirs: readonly BlockRows[],
   return other;
 }
 
-for (const [title, ours, theirs, depth, reason] of [
+for (const [title, ownBlocks, otherBlocks, depth, reason] of [
   [
     'whose chain is another from the first block of the index on',
     blocks(5, 12, 'a'),
@@ -184,7 +184,7 @@ for (const [title, ours, theirs, depth, reason] of [
   ]
 ] as const)
   test(`DATABASE_UNUSABLE: a decoder database ${title}`, async () => {
-    const other = await offered(ours, theirs, depth);
+    const other = await offered(ownBlocks, otherBlocks, depth);
     await assert.rejects(other.openSource(), (error) => {
       assert.ok(hasCode(error, 'DATABASE_UNUSABLE'));
       assert.match(error.message, reason);

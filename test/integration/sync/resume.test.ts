@@ -27,9 +27,9 @@ test('a client whose stream was cut gets what it missed by the stream, and asks 
   const before = client.log().length;
   link.open();
   await isLive(height);
-  const said = client.log().slice(before);
-  assert.match(said, /the stream goes on where it was cut/);
-  assert.doesNotMatch(said, /since-snapshot|compared/);
+  const output = client.log().slice(before);
+  assert.match(output, /the stream goes on where it was cut/);
+  assert.doesNotMatch(output, /since-snapshot|compared/);
   assert.equal((await pair.status(client))['verification'], 'verified', 'the last comparison stands');
 
   link.block();

@@ -109,8 +109,8 @@ test('a coin that came out of the extension block is told from when on nodes let
     accepted.push(verdict.allowed);
     await tracker.reach(await call('getbestblockhash'));
     const page = await answers.coins({ scriptHex: script.toString('hex'), limit: 10, after: null, sync: '{}' });
-    const told = (JSON.parse(page.toString()) as { utxos: { txid: string }[] }).utxos.map((each) => each.txid);
-    assert.deepEqual(told, verdict.allowed ? [txid] : [], `${confirmations} confirmations`);
+    const pageIds = (JSON.parse(page.toString()) as { utxos: { txid: string }[] }).utxos.map((each) => each.txid);
+    assert.deepEqual(pageIds, verdict.allowed ? [txid] : [], `${confirmations} confirmations`);
     const { confirmed } = await answers.balance(scriptHashOf(script).toString('hex'));
     assert.equal(confirmed, verdict.allowed ? '30000000' : '0', `${confirmations} confirmations`);
     const offered = await scanned.spendable(await scanned.ofScript(script));

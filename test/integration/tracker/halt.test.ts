@@ -36,18 +36,18 @@ test('ROLLBACK_TOO_DEEP: more than 126 blocks halt a tracker durably, with reaso
   const runUntil = async (isWanted: (status: Record<string, unknown>) => boolean): Promise<Record<string, unknown>> => {
     const { child, exited, output } = startServiceProcess('utxo', environment);
     for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(50)) {
-      const told = await status();
-      if (told && isWanted(told)) {
-        assert.equal((await fetch(`http://127.0.0.1:${port}/status`)).status, told['halted'] ? 503 : 200);
+      const shown = await status();
+      if (shown && isWanted(shown)) {
+        assert.equal((await fetch(`http://127.0.0.1:${port}/status`)).status, shown['halted'] ? 503 : 200);
         for (const path of ['balance', 'utxos', 'firstseen']) {
           const bare = await fetch(`http://127.0.0.1:${port}/${path}/${address}`);
-          assert.equal(bare.status, told['halted'] ? 503 : 200, `${path}: ${await bare.text()}`);
+          assert.equal(bare.status, shown['halted'] ? 503 : 200, `${path}: ${await bare.text()}`);
         }
         child.kill('SIGTERM');
         assert.equal(await exited, 0, output());
-        return told;
+        return shown;
       }
-      assert.ok(Date.now() < deadline && child.exitCode === null, `${JSON.stringify(told)}\n${output()}`);
+      assert.ok(Date.now() < deadline && child.exitCode === null, `${JSON.stringify(shown)}\n${output()}`);
     }
   };
   const unspent = new UnspentSet(node.rpc);

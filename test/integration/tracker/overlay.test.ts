@@ -35,7 +35,7 @@ test('a spending that a block confirms is taken once, also before the mempool is
   };
   const address = await node.newAddress();
   const script = addressScript(address, chainNetwork('litecoin', 'regtest'));
-  const told = async () => {
+  const shown = async () => {
     const { confirmed, pending } = await answers.balance(scriptHashOf(script).toString('hex'));
     const page = await answers.coins({ scriptHex: script.toString('hex'), limit: 10, after: null, sync: '{}' });
     return [confirmed, pending, (JSON.parse(page.toString()) as { utxos: object[] }).utxos.length];
@@ -44,19 +44,19 @@ test('a spending that a block confirms is taken once, also before the mempool is
   await node.mine(1);
   await reach();
   await look();
-  assert.deepEqual(await told(), ['100000000', '0', 1]);
+  assert.deepEqual(await shown(), ['100000000', '0', 1]);
   const [coin] = (await node.rpc.call('listunspent', [1, 9_999, [address]])) as { txid: string; vout: number }[];
   const to = [{ [await node.newAddress()]: '0.99' }];
   const spending = await node.rpc.call('createrawtransaction', [[{ txid: coin!.txid, vout: Number(coin!.vout) }], to]);
   const { hex } = (await node.rpc.call('signrawtransactionwithwallet', [spending])) as { hex: string };
   await node.rpc.call('sendrawtransaction', [hex]);
   await look();
-  assert.deepEqual(await told(), ['100000000', '-100000000', 0]);
+  assert.deepEqual(await shown(), ['100000000', '-100000000', 0]);
   await node.mine(1);
   await reach();
-  assert.deepEqual(await told(), ['0', '0', 0]);
+  assert.deepEqual(await shown(), ['0', '0', 0]);
   await look();
-  assert.deepEqual(await told(), ['0', '0', 0]);
+  assert.deepEqual(await shown(), ['0', '0', 0]);
   await tracker.stop();
 });
 
@@ -114,8 +114,15 @@ test('thousands of coins that wait for one script are not looked up for each que
   const largest = Array.from({ length: 20_000 }, (_, n) => 30_000 - n);
   assert.deepEqual([values, cursors.toSorted()], [largest, cursors]);
   mempool.distrust();
-  const told = { committed_height: 8, committed_hash: 'cd', tracker_height: 8, node_height: 10, lag: 2, synced: true };
-  const later = await answers.coins({ scriptHex: '51', limit: 10, after: null, sync: JSON.stringify(told) });
+  const expected = {
+    committed_height: 8,
+    committed_hash: 'cd',
+    tracker_height: 8,
+    node_height: 10,
+    lag: 2,
+    synced: true
+  };
+  const later = await answers.coins({ scriptHex: '51', limit: 10, after: null, sync: JSON.stringify(expected) });
   const sync = { committed_height: 9, committed_hash: 'ef', tracker_height: 9, node_height: 10, lag: 1, synced: true };
   assert.deepEqual(JSON.parse(later.toString()), { utxos: [], sync }, 'no pending coin: a block may have some of them');
   assert.equal(lookedUp, 0);

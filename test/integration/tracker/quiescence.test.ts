@@ -42,9 +42,9 @@ const quiescence = () => ask<Quiescence>('is_quiescent').catch(() => null);
 async function settle(): Promise<void> {
   const height = await coin.node.height();
   for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(20)) {
-    const told = await quiescence();
-    if (told?.ready && told.committed_height === height) return;
-    assert.ok(Date.now() < deadline, JSON.stringify(told));
+    const shown = await quiescence();
+    if (shown?.ready && shown.committed_height === height) return;
+    assert.ok(Date.now() < deadline, JSON.stringify(shown));
   }
 }
 
@@ -114,9 +114,9 @@ test('a node that answers nothing: neither ready nor whole within 15 s, readyz a
   await freeze(coin.node.pid);
   const began = Date.now();
   for (;;) {
-    const told = await ask<Quiescence & { alarm?: { code: string } }>('get_sync_status');
+    const status = await ask<Quiescence & { alarm?: { code: string } }>('get_sync_status');
     const { ready } = await ask<Quiescence>('is_quiescent');
-    if (told.alarm) {
+    if (status.alarm) {
       assert.equal(ready, false, 'an alarm is on');
       break;
     }

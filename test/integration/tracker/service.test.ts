@@ -123,11 +123,11 @@ test('coins, balance and first block of an address are those of the node, and th
   assert.equal(headers.get('x-block-hash'), Object(result).sync.committed_hash);
   assert.deepEqual((await rpc('get_utxos', { address, limit: '1' })).result.utxos, list);
   type Clients = Readonly<Record<'balance' | 'type', string>> & { first_seen: object; sync: Record<string, unknown> };
-  const told = async (method: string) => (await rpc(method, { address })).result as unknown as Clients;
-  const balance = await told('get_balance');
+  const clientsBy = async (method: string) => (await rpc(method, { address })).result as unknown as Clients;
+  const balance = await clientsBy('get_balance');
   assert.deepEqual([balance.balance, balance.sync['synced'], balance.sync['lag']], ['1.25000000', true, 0]);
-  assert.deepEqual((await told('get_first_seen_status')).first_seen, { height });
-  const info = await told('get_info');
+  assert.deepEqual((await clientsBy('get_first_seen_status')).first_seen, { height });
+  const info = await clientsBy('get_info');
   assert.deepEqual([info.type, info.sync['mempool_ready']], ['p2wpkh', true]);
 
   // What the mempool spends is hidden, and counted as taken.
@@ -245,13 +245,13 @@ test('coins of public keys, bare multisig and odd scripts are told by script: an
     const signed = await coin.node.rpc.call('signrawtransactionwithwallet', [bytes.toString('hex')]);
     return (signed as { hex: string }).hex;
   };
-  const told = async (script: string) =>
+  const historyOf = async (script: string) =>
     (await utxosOf(`script:${script}`)).map((each) => ({ ...each, confirmations: 0 }));
   const txid = await coin.node.rpc.call('sendrawtransaction', [await payTo(relayed), 0]);
-  await settle(async () => (await told(relayed[0]!)).length === 1);
+  await settle(async () => (await historyOf(relayed[0]!)).length === 1);
   for (const script of relayed)
     assert.deepEqual(
-      (await told(script)).map((each) => [each.txid, each.height, each.scriptPubKey]),
+      (await historyOf(script)).map((each) => [each.txid, each.height, each.scriptPubKey]),
       [[txid, null, script]]
     );
 
@@ -273,7 +273,7 @@ test('coins of public keys, bare multisig and odd scripts are told by script: an
       scriptPubKey: each.scriptPubKey
     }));
     const inOrder = (coins: readonly Told[]) => [...coins].sort((a, b) => a.vout - b.vout);
-    assert.deepEqual(inOrder(await told(script)), inOrder(found), name);
+    assert.deepEqual(inOrder(await historyOf(script)), inOrder(found), name);
     const { body } = await get(`/utxos/script:${script.toUpperCase()}`);
     assert.deepEqual(body, await utxosOf(`script:${script}`), 'the hex may have capital letters');
     const worth = found.reduce((sum, { value }) => sum + BigInt(value), 0n);

@@ -72,7 +72,7 @@ export function readExamples(file: string, content: string): ExampleFile {
       height = at === undefined ? height : Number(at);
       open().lines.push({ kind: 'check', line, height, subject, expected, now: now ?? null });
     } else {
-      const [, kind, at, source = '', pays, said = '', verdicts, now, labels] = STEP.exec(text) ?? fail();
+      const [, kind, at, source = '', pays, payload = '', verdicts, now, labels] = STEP.exec(text) ?? fail();
       height = at === undefined ? height + (kind === 'and' ? 0 : 1) : Number(at);
       if (verdicts === undefined && kind === 'when') fail();
       open().lines.push({
@@ -80,7 +80,7 @@ export function readExamples(file: string, content: string): ExampleFile {
         line,
         height,
         source,
-        text: said,
+        text: payload,
         pays: readPayments(pays),
         verdicts: verdicts ?? null,
         now: now ?? null,

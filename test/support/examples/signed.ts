@@ -11,9 +11,9 @@ const PROOF = /^proof ([a-z]+) ([a-z]+) (\d+) of (\d+): (\S+)$/;
  */
 export function signedText(inner: string, timeAt: (height: number) => number): string | undefined {
   if (inner.startsWith('signer ')) return testSigner(inner.slice('signer '.length)).pubkey;
-  const [, round, height, told, signers] = ROUND.exec(inner) ?? [];
+  const [, round, height, pairTexts, signers] = ROUND.exec(inner) ?? [];
   if (round !== undefined) {
-    const pairs = told!.split(', ').map((pair) => pair.split(' ') as [string, string]);
+    const pairs = pairTexts!.split(', ').map((pair) => pair.split(' ') as [string, string]);
     const content = { round: Number(round), height: Number(height), timestamp: timeAt(Number(height)), pairs };
     return priceText(content, signers!.split(' ').map(testSigner)).slice('PRICE|0|'.length);
   }

@@ -55,11 +55,11 @@ export async function follow(dbType: DbType, options: StandInOptions) {
     );
   const local = ['sync_meta', 'merkle_epochs', ...UNSENT[dbType]];
   const settle = async (client: SyncProcess) => {
-    let said: unknown;
+    let reported: unknown;
     let verdict: Awaited<ReturnType<typeof compareDatabases>> | undefined;
     await eventually(`equal at block ${owner.ledger.height}`, async () => {
       const { body } = await client.get(`/status/${dbType}/litecoin/regtest`);
-      said = body;
+      reported = body;
       if (body['block_height'] !== owner.ledger.height || body['phase'] !== 'live') return false;
       if (verdict) await sleep(COMPARE_PAUSE_MS);
       // A replica that is just being made anew cannot be compared.
@@ -70,7 +70,7 @@ export async function follow(dbType: DbType, options: StandInOptions) {
       return verdict?.equal === true;
     }).catch((fault: Error) => {
       const found = verdict && JSON.stringify(differences(verdict), null, 1);
-      throw new Error(`${fault.message}; ${JSON.stringify(said)}\n${client.log().slice(-5000)}\n${found}`);
+      throw new Error(`${fault.message}; ${JSON.stringify(reported)}\n${client.log().slice(-5000)}\n${found}`);
     });
     assert.ok(verdict!.tables.length >= (dbType === 'decoder' ? 7 : 100), `${verdict!.tables.length} tables`);
   };

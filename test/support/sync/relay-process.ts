@@ -35,8 +35,8 @@ export function startRelayProcess(url: string, chain: string, creds?: string): R
   const isAnswered = async (beginning: string) => {
     const signal = AbortSignal.timeout(DEADLINE_MS);
     for (;;) {
-      const [said] = await once(child, 'message', { signal });
-      if (String(said).startsWith(beginning)) return;
+      const [message] = await once(child, 'message', { signal });
+      if (String(message).startsWith(beginning)) return;
     }
   };
   return {

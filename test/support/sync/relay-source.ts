@@ -109,7 +109,7 @@ export function openRelay(
     isFed = () => true
   }: OpenOptions = {}
 ): Relay {
-  const warn = (...said: unknown[]) => warnings.push(said);
+  const warn = (...line: unknown[]) => warnings.push(line);
   const log: Logger = Object.assign(Object.create(silentLogger), { warn, child: () => log });
   const relay = new Relay({
     nats: { urls: [url], creds, token: undefined },

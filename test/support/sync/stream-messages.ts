@@ -2,11 +2,11 @@ import { encodeMessage, infraOnly } from '../../../src/wire/data/block.ts';
 import type { Broadcast } from '../../../src/wire/data/broadcast.ts';
 import type { BlockMessage } from '../../../src/wire/data/messages.ts';
 import type { Listener } from '../listener.ts';
-import { INDEXER } from './house.ts';
+import { INDEXER } from './front-door.ts';
 
-/** Chain and network of the databases of a house. */
+/** Chain and network of the databases of a front door. */
 export const AT = 'bitcoin/regtest';
-/** Height at which a house begins. */
+/** Height at which a front door begins. */
 export const BASE_HEIGHT = 7;
 
 /** A block of an indexer. @param padding bytes of rows that infra-only subscribers do not get */

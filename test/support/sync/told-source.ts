@@ -21,11 +21,11 @@ export interface Told {
 
 /** A sync server that says what a test tells it to, true or not: schema, full snapshot and live stream; no digests. */
 export async function startToldSource(
-  told: Told
+  announced: Told
 ): Promise<{ readonly url: string; say(message: ServerMessage): void }> {
   const server = createServer((request, response) => {
     const [, route] = request.url?.split(/[/?]/) ?? [];
-    const { typed, fingerprint, height, blockHash, tables, status } = told;
+    const { typed, fingerprint, height, blockHash, tables, status } = announced;
     if (route === 'status' && status) return void response.end(JSON.stringify(status));
     if (route === 'schema')
       return void response.end(

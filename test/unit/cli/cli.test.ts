@@ -146,8 +146,8 @@ test('config init writes every variable with its comment, once; filled in, the f
     assert.equal(readFileSync(out, 'utf8'), filled);
     assert.equal((await runCommandLine(['config', 'init', 'decodr'])).code, 64);
     const { stdout } = await runCommandLine(['config', 'init', 'decoder', '--json']);
-    const told = JSON.parse(stdout) as { name: string; default: unknown; required: boolean; secret: boolean }[];
-    const byName = (wanted: string) => told.find(({ name }) => name === wanted);
+    const settings = JSON.parse(stdout) as { name: string; default: unknown; required: boolean; secret: boolean }[];
+    const byName = (wanted: string) => settings.find(({ name }) => name === wanted);
     assert.equal(byName('DECODER_POLL_INTERVAL')?.default, '1000');
     assert.deepEqual([byName('DECODER_DB_PASS')?.secret, byName('NETWORK')?.required], [true, true]);
     assert.equal((await runCommandLine(['config', 'init', 'decoder', '--json', '--out', out])).code, 64);

@@ -36,10 +36,10 @@ test('a key is made once, and its hub added to the file of the set', () => {
     string
   ];
   const init = (seed: string, addr: string) => initMember({ addr, file, seed, quorum: 'byzantine' });
-  const told = init(first, 'h1:10001');
+  const created = init(first, 'h1:10001');
   const seed = readFileSync(first, 'utf8').trim();
   const { pubkey } = signingKey(seed);
-  assert.ok(told.includes(pubkey) && !told.includes(seed), told);
+  assert.ok(created.includes(pubkey) && !created.includes(seed), created);
   assert.equal(statSync(first).mode & 0o077, 0);
   init(second, 'wss://h2:10001');
   init(first, 'h3:10001');

@@ -100,23 +100,23 @@ test('NODE_REFUSED: of many calls only what the node says it does not have is nu
     const calls = errors.map((_, place) => [place]);
     return await rpc.batch('getrawtransaction', calls, { isPartial: true }).catch(({ code }) => code);
   };
-  const told = (code: number, message: string) => ({ code, message });
+  const nodeError = (code: number, message: string) => ({ code, message });
   const core = 'No such mempool or blockchain transaction. Use gettransaction for wallet transactions.';
   const noIndex = 'No such mempool transaction. Use -txindex or provide a block hash to enable blockchain queries.';
-  assert.deepEqual(await ask(null, told(-5, core), null), ['aa', null, 'aa']);
-  assert.deepEqual(await ask(told(-5, 'Transaction not in mempool'), told(-1, 'Transaction not in mempool.')), [
-    null,
-    null
-  ]);
-  assert.deepEqual(await ask(told(-1, 'Transaction not found.')), [null]);
+  assert.deepEqual(await ask(null, nodeError(-5, core), null), ['aa', null, 'aa']);
+  assert.deepEqual(
+    await ask(nodeError(-5, 'Transaction not in mempool'), nodeError(-1, 'Transaction not in mempool.')),
+    [null, null]
+  );
+  assert.deepEqual(await ask(nodeError(-1, 'Transaction not found.')), [null]);
   for (const refusal of [
-    told(-5, noIndex),
-    told(-5, 'No such mempool transaction. Blockchain transactions are still in the process of being indexed.'),
-    told(-32601, 'Method not found'),
-    told(-1, 'No mempool available.'),
-    told(-8, 'parameter 1 must be of length 64'),
+    nodeError(-5, noIndex),
+    nodeError(-5, 'No such mempool transaction. Blockchain transactions are still in the process of being indexed.'),
+    nodeError(-32601, 'Method not found'),
+    nodeError(-1, 'No mempool available.'),
+    nodeError(-8, 'parameter 1 must be of length 64'),
     {}
   ])
     assert.equal(await ask(null, refusal), 'NODE_REFUSED', JSON.stringify(refusal));
-  assert.equal(await ask(told(-28, 'Loading block index...')), 'NODE_UNREACHABLE');
+  assert.equal(await ask(nodeError(-28, 'Loading block index...')), 'NODE_UNREACHABLE');
 });

@@ -73,7 +73,7 @@ test('without a key a service that does more than read for everyone listens on i
 
 test('a service that is reached from its own machine only says so at its start, and how that is changed', async () => {
   const of = async (isHidden: boolean) => {
-    const told: unknown[] = [];
+    const found: unknown[] = [];
     const app = { listen: async () => '', server: { address: () => null } };
     await listen(app as unknown as Parameters<typeof listen>[0], {
       host: '127.0.0.1',
@@ -83,9 +83,9 @@ test('a service that is reached from its own machine only says so at its start, 
       isHidden,
       variables: { host: 'ENCODER_API_HOST', port: 'ENCODER_API_PORT', key: 'ENCODER_API_KEY' },
       service: 'encoder',
-      log: { warn: (text: string) => told.push(text) } as unknown as ListenPlace['log']
+      log: { warn: (text: string) => found.push(text) } as unknown as ListenPlace['log']
     });
-    return told;
+    return found;
   };
   assert.deepEqual(await of(true), [
     'ENCODER_API_KEY is not set: encoder is reached from this machine only; set ENCODER_API_HOST=0.0.0.0 to serve others without a key'

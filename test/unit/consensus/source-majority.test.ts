@@ -4,8 +4,8 @@ import { type MarksOf, majorityOf } from '../../../src/consensus/source-majority
 import fc from '../../support/fast-check.ts';
 
 /** `a=x b=y`: who says what. `a:1,2`: the marks of a. */
-function found(count: number, said: string, marks = ''): string | undefined {
-  const pairs = said.split(' ').map((each) => each.split('=') as [string, string]);
+function found(count: number, answers: string, marks = ''): string | undefined {
+  const pairs = answers.split(' ').map((each) => each.split('=') as [string, string]);
   const byName = new Map(marks.split(' ').map((each) => [each.split(':')[0], each.split(':')[1]?.split(',') ?? []]));
   return majorityOf(new Map(pairs), count, (source) => byName.get(source) ?? [source]);
 }

@@ -28,6 +28,6 @@ const RELEASED = {
 } as const;
 
 test('no migration changes that databases may have had, also not by a text that it shares: they would be refused', () => {
-  const told = (list: typeof INDEXER) => list.map((one) => `${one.name} ${checksumOf(one).slice(0, 12)}`);
-  assert.deepEqual({ indexer: told(INDEXER), decoder: told(DECODER) }, RELEASED);
+  const checksums = (list: typeof INDEXER) => list.map((one) => `${one.name} ${checksumOf(one).slice(0, 12)}`);
+  assert.deepEqual({ indexer: checksums(INDEXER), decoder: checksums(DECODER) }, RELEASED);
 });

@@ -60,13 +60,13 @@ function spend(txid: string, vout = 0, script = NO_SCRIPT): RawInput {
 
 /** Rows of a block with these transactions, where the chain holds the others; the same where a node says what the block spends. */
 async function decode(
-  said: readonly { readonly parts: TransactionParts }[],
+  payment: readonly { readonly parts: TransactionParts }[],
   chain: readonly { readonly txid: string; readonly bytes: Buffer }[],
   rules = RULES,
   height = 7,
   wanted: readonly Buffer[] = []
 ) {
-  const { bytes, hash } = writeBlock({ previousHash: '', time: 5, transactions: said.map(({ parts }) => parts) });
+  const { bytes, hash } = writeBlock({ previousHash: '', time: 5, transactions: payment.map(({ parts }) => parts) });
   const bytesOf = (txid: string) => chain.find((each) => each.txid === txid)?.bytes;
   const scanned = scanBlock(bytes, { height, hash }, rules, new Set(wanted.map((script) => markOf(script))));
   const resolve = async (block: ScannedBlock) => {
@@ -98,16 +98,16 @@ const frameOf = (action: string) => Buffer.from(writePush(Buffer.from(action)));
 const address = (script: Uint8Array) => addressOf(script, addresses);
 
 test('OP_RETURN: the source is whose coins the first input spends', async () => {
-  const said = transaction({
+  const payment = transaction({
     inputs: [spend(wallet.txid)],
     outputs: [say(wallet.txid, 'COINPAY|0|5'), output(keyScript('cc'), 5n)],
     witnesses: [[Buffer.alloc(70), KEY]]
   });
-  const { transactions, findings, askedLess } = await decode([said], [wallet]);
+  const { transactions, findings, askedLess } = await decode([payment], [wallet]);
   assert.deepEqual([findings, askedLess], [[], []]);
   assert.deepEqual(transactions, [
     {
-      hash: said.txid,
+      hash: payment.txid,
       source: address(OWN),
       data: 'COINPAY|0|5',
       rawData: null,
@@ -120,16 +120,16 @@ test('OP_RETURN: the source is whose coins the first input spends', async () => 
 
 test('pubkeys: the last push of a script shows one as well', async () => {
   const script = Buffer.concat([writePush(Buffer.alloc(70)), writePush(KEY)]);
-  const said = transaction({ inputs: [spend(wallet.txid, 0, script)], outputs: [say(wallet.txid, 'SEND|0')] });
-  const { transactions } = await decode([said], [wallet]);
+  const payment = transaction({ inputs: [spend(wallet.txid, 0, script)], outputs: [say(wallet.txid, 'SEND|0')] });
+  const { transactions } = await decode([payment], [wallet]);
   assert.equal(transactions[0]?.pubkey, KEY.toString('hex'));
 });
 
 test('pubkeys: a key that is not that of the source is none of its own', async () => {
   const other = publicKeyOf(hash('sha256', 'somebody else', 'buffer'));
   const script = Buffer.concat([writePush(Buffer.alloc(70)), writePush(other)]);
-  const said = transaction({ inputs: [spend(wallet.txid, 0, script)], outputs: [say(wallet.txid, 'SEND|0')] });
-  const { transactions } = await decode([said], [wallet]);
+  const payment = transaction({ inputs: [spend(wallet.txid, 0, script)], outputs: [say(wallet.txid, 'SEND|0')] });
+  const { transactions } = await decode([payment], [wallet]);
   assert.deepEqual(
     transactions.map(({ data, pubkey }) => [data, pubkey]),
     [['SEND|0', null]]
@@ -146,9 +146,9 @@ test('bare multisig: 60 bytes stand in the first two of three keys of each outpu
     return Buffer.concat([Buffer.from([0x51]), ...pushes, Buffer.from([0x53, 0xae])]);
   };
   const outputs = [frame.subarray(0, 60), frame.subarray(60)].map((part) => output(keys(part)));
-  const said = transaction({ inputs: [spend(wallet.txid)], outputs });
+  const payment = transaction({ inputs: [spend(wallet.txid)], outputs });
   assert.deepEqual(
-    (await decode([said], [wallet])).transactions.map(({ data }) => data),
+    (await decode([payment], [wallet])).transactions.map(({ data }) => data),
     [action]
   );
 });
@@ -158,8 +158,11 @@ test('outputs to the fee address, and of a new dispenser to its oracle, are kept
   const outputs = [keyScript('f0'), keyScript('0f'), keyScript('aa')].map((script) => output(script));
   const vouts = async (action: string, more: Partial<ScanRules> = {}) => {
     const empty = output(keyScript('ee'), 0n);
-    const said = transaction({ inputs: [spend(wallet.txid)], outputs: [say(wallet.txid, action), ...outputs, empty] });
-    const { transactions } = await decode([said], [wallet], { ...RULES, feeAddress: fee, ...more });
+    const payment = transaction({
+      inputs: [spend(wallet.txid)],
+      outputs: [say(wallet.txid, action), ...outputs, empty]
+    });
+    const { transactions } = await decode([payment], [wallet], { ...RULES, feeAddress: fee, ...more });
     return transactions[0]?.outputs.map(({ vout }) => vout);
   };
   assert.deepEqual(await vouts('SEND|0'), [1]);
@@ -180,9 +183,9 @@ test('a payment to a wanted script has a row, also without text, with an unknown
     transaction({ inputs: [spend(txid)], outputs: [...outputs, output(till, 5n), output(keyScript('cc'))] });
   const silent = paid(wallet.txid);
   const unknown = paid(wallet.txid, [say(wallet.txid, 'STEAL|0')]);
-  const said = paid(wallet.txid, [say(wallet.txid, 'SEND|0')]);
+  const action = paid(wallet.txid, [say(wallet.txid, 'SEND|0')]);
   const nobody = paid(bare.txid, [say(bare.txid, 'SEND|0')]);
-  const block = [silent, unknown, said, nobody];
+  const block = [silent, unknown, action, nobody];
   const { transactions, marks } = await decode(block, [wallet, bare], RULES, 7, [till]);
   const [sender, payment] = [address(OWN), { address: address(till), amount: 5n, isPayment: true }];
   assert.deepEqual(
@@ -190,14 +193,14 @@ test('a payment to a wanted script has a row, also without text, with an unknown
     [
       { hash: silent.txid, source: sender, data: '', outputs: [{ vout: 0, ...payment }] },
       { hash: unknown.txid, source: sender, data: '', outputs: [{ vout: 1, ...payment }] },
-      { hash: said.txid, source: sender, data: 'SEND|0', outputs: [{ vout: 1, ...payment }] },
+      { hash: action.txid, source: sender, data: 'SEND|0', outputs: [{ vout: 1, ...payment }] },
       { hash: nobody.txid, source: '', data: '', outputs: [{ vout: 1, ...payment }] }
     ]
   );
   assert.equal(marks.filter((mark) => mark === markOf(till)).length, 4);
   assert.deepEqual(
     (await decode(block, [wallet, bare])).transactions.map(({ hash }) => hash),
-    [said.txid]
+    [action.txid]
   );
 });
 
@@ -225,7 +228,7 @@ for (const marker of ['p2sh', 'p2wsh'] as const) {
     const chunks = [frame.subarray(0, 200), frame.subarray(200)].map(chunkScript);
     const funding = funded(...chunks.map((chunk) => payToScript(chunk, marker)));
     const revealed = chunks.map((chunk) => [SIGNATURE, KEY, chunk]);
-    const said = transaction({
+    const payment = transaction({
       inputs: chunks.map((_, position) => {
         const pushes = Buffer.concat(revealed[position]!.map(writePush));
         return spend(funding.txid, 1 + position, marker === 'p2sh' ? pushes : NO_SCRIPT);
@@ -233,13 +236,13 @@ for (const marker of ['p2sh', 'p2wsh'] as const) {
       outputs: [output(returnScript(encrypt(funding.txid, Buffer.from(marker))))],
       witnesses: marker === 'p2sh' ? [] : revealed
     });
-    const { transactions, askedLess } = await decode([said], [wallet, funding]);
+    const { transactions, askedLess } = await decode([payment], [wallet, funding]);
     assert.deepEqual(
       transactions.map(({ data, source }) => ({ data, source })),
       [{ data: action, source: address(OWN) }]
     );
     assert.deepEqual(askedLess, [funding.txid, wallet.txid]);
-    const paid = await decode([said], [wallet, funding], { ...RULES, feeAddress: address(keyScript('bb'))! });
+    const paid = await decode([payment], [wallet, funding], { ...RULES, feeAddress: address(keyScript('bb'))! });
     assert.deepEqual(paid.transactions[0]?.outputs, [
       { vout: 1_000_000, address: address(keyScript('bb')), amount: 1_000n }
     ]);
@@ -260,9 +263,9 @@ test('FEE_ONCE: of what one transaction funds, its fee is for the reveal of its 
         witnesses: [[SIGNATURE, KEY, chunks[at]!]]
       })
     );
-    const paid = async (said: typeof reveals) =>
+    const paid = async (payment: typeof reveals) =>
       new Map(
-        (await decode(said, [wallet, funding], { ...rules, ...more })).transactions.map(({ data, outputs }) => [
+        (await decode(payment, [wallet, funding], { ...rules, ...more })).transactions.map(({ data, outputs }) => [
           data,
           outputs.length
         ])
@@ -275,8 +278,8 @@ test('FEE_ONCE: of what one transaction funds, its fee is for the reveal of its 
   assert.deepEqual(await paidBy([first, second, toll]), [1, 0]);
   assert.deepEqual(await paidBy([toll, OWN, second, first]), [0, 1]);
   assert.deepEqual(await paidBy([first, second, toll, toll]), [2, 0]);
-  const said = returnScript(encrypt(wallet.txid, frameOf('SEND|0|C')));
-  assert.deepEqual(await paidBy([said, first, second, toll]), [0, 0], 'it pays for itself');
+  const payment = returnScript(encrypt(wallet.txid, frameOf('SEND|0|C')));
+  assert.deepEqual(await paidBy([payment, first, second, toll]), [0, 0], 'it pays for itself');
   const unknown = returnScript(encrypt(wallet.txid, frameOf('STEAL|0')));
   assert.deepEqual(await paidBy([unknown, first, second, toll]), [1, 0]);
   assert.deepEqual(await paidBy([first, second, toll], { feeOnceHeight: 8 }), [1, 1], 'below the height');
@@ -286,12 +289,13 @@ test('SOURCE_HOP: a spent script hash without chunks is its own source, unless h
   const nested = payTo({ kind: 'witnessKeyHash', bytes: hash160(KEY) });
   const script = payToScript(nested, 'p2sh');
   const funding = funded(script);
-  const said = transaction({
+  const payment = transaction({
     inputs: [spend(funding.txid, 1, Buffer.from(writePush(nested)))],
     outputs: [say(funding.txid, 'SEND|0')],
     witnesses: [[SIGNATURE, KEY]]
   });
-  const sourceBy = async (rules: ScanRules) => (await decode([said], [wallet, funding], rules)).transactions[0]?.source;
+  const sourceBy = async (rules: ScanRules) =>
+    (await decode([payment], [wallet, funding], rules)).transactions[0]?.source;
   assert.equal(await sourceBy(RULES), address(script));
   assert.equal(await sourceBy({ ...RULES, alwaysHops: true }), address(OWN));
 });
@@ -352,22 +356,22 @@ function envelope(action: string, more: { annex?: Buffer; beside?: string } = {}
   const funding = funded(payToLeaf(leaf, controlBlock)!);
   const items = [Buffer.alloc(64), leaf, controlBlock, ...(more.annex ? [more.annex] : [])];
   const outputs = more.beside ? [say(funding.txid, more.beside)] : [output(keyScript('dd'))];
-  const said = transaction({ inputs: [spend(funding.txid, 1)], outputs, witnesses: [items] });
-  return { said, funding };
+  const payment = transaction({ inputs: [spend(funding.txid, 1)], outputs, witnesses: [items] });
+  return { payment, funding };
 }
 
 test('taproot envelope: from its height on, alone, without an annex; the source is one step back', async () => {
-  const { said, funding } = envelope('BROADCAST|0|in the clear');
-  const { transactions } = await decode([said], [wallet, funding]);
+  const { payment, funding } = envelope('BROADCAST|0|in the clear');
+  const { transactions } = await decode([payment], [wallet, funding]);
   assert.deepEqual(
     transactions.map(({ data, source }) => ({ data, source })),
     [{ data: 'BROADCAST|0|in the clear', source: address(OWN) }]
   );
-  assert.deepEqual((await decode([said], [wallet, funding], RULES, 6)).transactions, []);
+  assert.deepEqual((await decode([payment], [wallet, funding], RULES, 6)).transactions, []);
   const annexed = envelope('SEND|0', { annex: Buffer.from('50', 'hex') });
-  assert.deepEqual((await decode([annexed.said], [wallet, annexed.funding])).transactions, []);
+  assert.deepEqual((await decode([annexed.payment], [wallet, annexed.funding])).transactions, []);
   const twofold = envelope('SEND|0', { beside: 'SEND|0' });
-  assert.deepEqual((await decode([twofold.said], [wallet, twofold.funding])).transactions, []);
+  assert.deepEqual((await decode([twofold.payment], [wallet, twofold.funding])).transactions, []);
 });
 
 test('an unknown action and text that is no UTF-8 are findings, and the former has no row', async () => {
@@ -390,17 +394,17 @@ test('an unknown action and text that is no UTF-8 are findings, and the former h
 
 test('a transaction that cannot be read is quarantined as PARSE_ERROR', () => {
   const scan = new TransactionScan(7, RULES);
-  const said = readRawTransaction(
+  const payment = readRawTransaction(
     transaction({ inputs: [spend(wallet.txid)], outputs: [say(wallet.txid, 'SEND|0')] }).bytes
   );
-  const unreadable = Object.defineProperty(said, 'outputs', {
+  const unreadable = Object.defineProperty(payment, 'outputs', {
     get: () => {
       throw new Error('no outputs');
     }
   });
   scan.visit(unreadable);
   assert.deepEqual(scan.candidates, []);
-  assert.deepEqual(scan.findings, [{ code: 'PARSE_ERROR', hash: said.txid, reason: 'no outputs' }]);
+  assert.deepEqual(scan.findings, [{ code: 'PARSE_ERROR', hash: payment.txid, reason: 'no outputs' }]);
 });
 
 test('a bare key is no source; a transaction that was read once is not asked for again', async () => {
@@ -423,8 +427,8 @@ test('a bare key is no source; a transaction that was read once is not asked for
 });
 
 test('NODE_REFUSED: a transaction that lacks the output which another spends', async () => {
-  const said = transaction({ inputs: [spend(wallet.txid, 9)], outputs: [say(wallet.txid, 'SEND|0')] });
-  await assert.rejects(decode([said], [wallet]), (caught) => {
+  const payment = transaction({ inputs: [spend(wallet.txid, 9)], outputs: [say(wallet.txid, 'SEND|0')] });
+  await assert.rejects(decode([payment], [wallet]), (caught) => {
     assert.ok(caught instanceof PlatformError && caught.code === 'NODE_REFUSED');
     assert.match(caught.message, /lacks an output/);
     return true;

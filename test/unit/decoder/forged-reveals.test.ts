@@ -51,13 +51,13 @@ async function decode(payer: Uint8Array, spends: readonly Spend[], markers: read
     )
   );
   const txidOf = ({ isElsewhere }: Spend) => payments[isElsewhere ? 1 : 0]!.txid;
-  const said = transaction(
+  const payment = transaction(
     spends.map((each, vout) => ({ txid: txidOf(each), vout, script: Buffer.from(each.unlock ?? NO_BYTES) })),
     [...markers.map((marker) => markerScript(txidOf(spends[0]!), marker, 'TEST')), segwit(THIEF)],
     spends.map(({ witness = [] }) => witness)
   );
   const scan = new TransactionScan(1, RULES);
-  scan.visit(readRawTransaction(said.bytes));
+  scan.visit(readRawTransaction(payment.bytes));
   assert.equal(scan.candidates[0]?.action, ACTION, 'it carries the action');
   const known = new Map([wallet, ...payments].map(({ txid, bytes }) => [txid, bytes]));
   const [block] = await resolveSources([scan], async (txids) => txids.map((txid) => known.get(txid)!), known, RULES);
@@ -203,8 +203,12 @@ test('many transactions that reveal outputs of one read it once, and not once ea
     const scan = new TransactionScan(1, RULES);
     for (let vout = 0; vout < count; vout++) {
       const reveal = [{ txid: funding.txid, vout, script: NO_BYTES }];
-      const said = transaction(reveal, [markerScript(funding.txid, 'p2wsh', 'TEST')], [[signature(), VICTIM, script]]);
-      scan.visit(readRawTransaction(said.bytes));
+      const payment = transaction(
+        reveal,
+        [markerScript(funding.txid, 'p2wsh', 'TEST')],
+        [[signature(), VICTIM, script]]
+      );
+      scan.visit(readRawTransaction(payment.bytes));
     }
     const known = new Map([wallet, funding].map(({ txid, bytes }) => [txid, bytes]));
     const read = Object.getOwnPropertyDescriptor(RawTransaction.prototype, 'outputs')!.get!;

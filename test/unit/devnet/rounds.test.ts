@@ -24,8 +24,8 @@ test('payments, and the block that holds them', async () => {
 });
 
 test('NODE_REFUSED: a wallet without coins pays nothing, says so, and gets the reward of the block', async () => {
-  const [told, ...done] = await play('NODE_REFUSED');
-  assert.match(told!, /Insufficient funds/);
+  const [first, ...done] = await play('NODE_REFUSED');
+  assert.match(first!, /Insufficient funds/);
   assert.deepEqual(done, ['earn']);
 });
 

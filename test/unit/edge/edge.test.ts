@@ -16,12 +16,12 @@ test('the origin has had enough of an edge: its caller is told to come later, an
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const origin = new Origin(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, undefined);
-  const told: unknown[] = [];
+  const lines: unknown[] = [];
   const raw = Object.assign(new EventEmitter(), { url: '/schema/decoder/litecoin/regtest' });
-  const reply = { raw, header: (...line: unknown[]) => told.push(...line) } as unknown as FastifyReply;
+  const reply = { raw, header: (...line: unknown[]) => lines.push(...line) } as unknown as FastifyReply;
   const request = { raw, headers: {} } as unknown as FastifyRequest;
   await assert.rejects(origin.answer(request, reply), (caught) => hasCode(caught, 'ACTOR_BUSY'));
-  assert.deepEqual(told, ['retry-after', '7']);
+  assert.deepEqual(lines, ['retry-after', '7']);
   await origin.close();
   server.close();
 });

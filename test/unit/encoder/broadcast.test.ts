@@ -12,12 +12,12 @@ const SIGNED = writeBase({
 const { txid } = readRawTransaction(SIGNED);
 
 /** A node that fails to send, and to tell of a transaction unless `told` is given. */
-const failing = (code: 'NODE_UNREACHABLE' | 'NODE_REFUSED', detail = {}, told?: unknown) => ({
+const failing = (code: 'NODE_UNREACHABLE' | 'NODE_REFUSED', detail = {}, nodeAnswer?: unknown) => ({
   call: async () => {
     throw new PlatformError(code, { reason: 'of the node', ...detail });
   },
   batch: async () => {
-    if (told !== undefined) return [told];
+    if (nodeAnswer !== undefined) return [nodeAnswer];
     throw new PlatformError('NODE_REFUSED', { reason: 'Use -txindex', rpcCode: -5 });
   }
 });

@@ -59,11 +59,14 @@ test('one scan at a time; those who wait meanwhile share the next one, each gets
 test('ANSWERS_WAITING: a caller is told how far the scan is; it goes on, and is not asked for again', async () => {
   const { calls, scan } = open(5);
   const looking = scan.find(SCRIPTS[0], 'a');
-  const told = assert.rejects(scan.inTime(looking), { code: 'ANSWERS_WAITING', message: /37 % of its coins are read/ });
+  const refusal = assert.rejects(scan.inTime(looking), {
+    code: 'ANSWERS_WAITING',
+    message: /37 % of its coins are read/
+  });
   while (calls.length < 2) await turn();
   assert.deepEqual(calls[1]!.params, ['status']);
   calls[1]!.answer({ progress: 37 });
-  await told;
+  await refusal;
   calls[0]!.answer(found(SCRIPTS[0]));
   assert.equal((await scan.inTime(looking)).length, 2);
 });
@@ -169,10 +172,10 @@ test('NODE_REFUSED: a node without scantxoutset is named in the alarm and in the
   const { calls, scan } = open();
   const refused = new PlatformError('NODE_REFUSED', { reason: 'Method not found', rpcCode: -32601 });
   const expected = { code: 'NODE_REFUSED', message: /has no scantxoutset.*UTXO_TRACKER_URL/ };
-  const told = assert.rejects(scan.find(SCRIPTS[0], 'a'), expected);
+  const refusal = assert.rejects(scan.find(SCRIPTS[0], 'a'), expected);
   await turn();
   calls[0]!.fail(refused);
-  await told;
+  await refusal;
   const network = chainNetwork('dogecoin', 'mainnet');
   const info = { chain: 'main', blocks: 9, bestblockhash: 'ab'.repeat(32), verificationprogress: 1 };
   let answer: () => unknown = () => assert.fail();

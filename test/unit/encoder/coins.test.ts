@@ -51,8 +51,8 @@ function open() {
 
 test('no more large parents are read than signers can be told, and their bytes are charged', async () => {
   const { asked, costs, node } = open();
-  const told = await node.sourcedWithin(coins, OWN, 10 * LARGE_BYTES);
-  assert.equal(told.filter(({ transaction }) => transaction).length, 11, 'up to the one that goes beyond');
+  const found = await node.sourcedWithin(coins, OWN, 10 * LARGE_BYTES);
+  assert.equal(found.filter(({ transaction }) => transaction).length, 11, 'up to the one that goes beyond');
   assert.ok(asked.length < 20, `${asked.length} were read`);
   const charged = costs.reduce((sum, { bytes = 0 }) => sum + bytes, 0);
   assert.ok(charged >= asked.length * (LARGE_BYTES - 200), `${charged} bytes`);
@@ -186,12 +186,12 @@ test('NODE_BEHIND: a node whose headers are far ahead lacks blocks, also where i
 });
 
 test('NODE_BEHIND: a node of a public network without peers may have an old tip', async () => {
-  const isRefused = async (network: ChainNetwork, told: object | null) => {
+  const isRefused = async (network: ChainNetwork, expected: object | null) => {
     const info = { chain: network.nodeChain, blocks: 1, bestblockhash: 'ab'.repeat(32), verificationprogress: 1 };
     const call = async (method: string) => {
       if (method === 'getblockhash') return network.genesisHash;
       if (method !== 'getnetworkinfo') return info;
-      if (told) return told;
+      if (expected) return expected;
       throw new PlatformError('NODE_REFUSED', { reason: 'Method not found' });
     };
     const chain = new NodeChain({ call: call as NodeRpc['call'] } as NodeRpc);

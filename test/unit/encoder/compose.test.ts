@@ -105,14 +105,14 @@ test('for any action, sender and encoding: signed, it reads as the same action, 
       action,
       fc.option(fc.uint8Array({ minLength: 1, maxLength: 300 })),
       fc.array(fc.bigInt({ min: 5_000n, max: 10_000_000n }), { minLength: 1, maxLength: 5 }),
-      (encoding, sender, said, rawData, amounts) => {
-        const frame = writeFrame(said, rawData);
+      (encoding, sender, payloadText, rawData, amounts) => {
+        const frame = writeFrame(payloadText, rawData);
         const order = orderOf({ encoding, frame, sender });
         const coins = fund(sender, [50_000_000n, ...amounts]);
         const composed = compose(order, coins);
         const transactions = signAll(order, composed);
         const payload = payloadOf(readRawTransaction(transactions.at(-1)!));
-        assert.equal(payload?.written, said);
+        assert.equal(payload?.written, payloadText);
         assert.deepEqual(payload?.rawData && Buffer.from(payload.rawData), rawData && Buffer.from(rawData));
         assert.equal(readRawTransaction(transactions[0]!).inputs[0]?.txid, coins[0]?.txid);
         let held = composed.first.coins.reduce((sum, { amount }) => sum + amount, 0n);
@@ -182,9 +182,9 @@ test('signers are told a transaction of the extension block in the usual form, w
       const transaction = Buffer.concat([...marked, plain.subarray(-4)]);
       const order = orderOf({ encoding: 'P2SH', frame: writeFrame('SEND|0|A|1'), sender });
       const { first, reveal } = compose(order, [{ ...coin!, transaction }]);
-      const told = firstSpent(sender, first.coins);
-      assert.deepEqual(told[0]!.transaction, sender.covers === 'all amounts' ? null : plain);
-      writePsbt(first.form, told);
+      const firstCoins = firstSpent(sender, first.coins);
+      assert.deepEqual(firstCoins[0]!.transaction, sender.covers === 'all amounts' ? null : plain);
+      writePsbt(first.form, firstCoins);
       assert.deepEqual(revealSpent(reveal!.funding, transaction)[0]!.transaction, plain);
     }
   }
@@ -195,14 +195,14 @@ test('SELF_CHECK_FAILED: another action, other raw data, and no payload at all',
   const order = orderOf({ encoding: 'OP_RETURN', frame: writeFrame('SEND|0|A|1'), sender: sender! });
   const { first } = compose(order, fund(sender!, [1_000_000n]));
   const rules = { magic: MAGIC, isEnvelopeActive: true };
-  const check = (said: Parameters<typeof selfCheck>[1], laneRules = rules) =>
-    selfCheck(first.form, said, order, laneRules);
+  const check = (stated: Parameters<typeof selfCheck>[1], laneRules = rules) =>
+    selfCheck(first.form, stated, order, laneRules);
   check({ action: 'SEND|0|A|1', rawData: null });
-  for (const said of [
+  for (const wrong of [
     { action: 'SEND|0|A|2', rawData: null },
     { action: 'SEND|0|A|1', rawData: Buffer.from('x') }
   ])
-    assert.throws(() => check(said), { code: 'SELF_CHECK_FAILED' });
+    assert.throws(() => check(wrong), { code: 'SELF_CHECK_FAILED' });
   assert.throws(() => check({ action: 'SEND|0|A|1', rawData: null }, { ...rules, magic: 'OTHR' }), {
     code: 'SELF_CHECK_FAILED'
   });
@@ -215,16 +215,16 @@ const payment = (byte: number, amount: bigint) => ({
 
 test('SELF_CHECK_FAILED: a payment, the fee of the protocol, or the signer of a reveal is not where a decoder looks for it', () => {
   const [outputs, feeOutputs] = [[payment(1, 50_000n), payment(1, 50_000n)], [payment(2, 60_000n)]];
-  const said = { action: 'SEND|0|A|1', rawData: null };
+  const stated = { action: 'SEND|0|A|1', rawData: null };
   for (const sender of SENDERS)
     for (const encoding of ENCODINGS) {
-      const order = orderOf({ encoding, frame: writeFrame(said.action), sender, outputs, feeOutputs });
+      const order = orderOf({ encoding, frame: writeFrame(stated.action), sender, outputs, feeOutputs });
       const { first, reveal } = compose(order, fund(sender, [10_000_000n]));
       const form = (reveal ?? first).form;
       // Signatures change the id of some first transactions: their reveal shows only its size.
       const funding = reveal ? first.form.outputs : [];
       const check = (asked: Partial<Order>, paid = funding) =>
-        selfCheck(form, said, { ...order, ...asked }, { magic: MAGIC, isEnvelopeActive: true }, paid);
+        selfCheck(form, stated, { ...order, ...asked }, { magic: MAGIC, isEnvelopeActive: true }, paid);
       const refuses = (asked: Partial<Order>, reason: RegExp, paid = funding) =>
         assert.throws(() => check(asked, paid), { code: 'SELF_CHECK_FAILED', message: reason }, encoding);
       check({});
@@ -258,7 +258,7 @@ test('COINS_INSUFFICIENT: says how much is missing', () => {
 });
 
 test('COINS_INSUFFICIENT: an address without coins is told what it needs, also where the fee is too high for one input', () => {
-  const told = (fee: string, amount: bigint) => {
+  const refusalFor = (fee: string, amount: bigint) => {
     const limits = { rates: { low: 1_000n, medium: 1_000n, high: 1_000n }, leastRate: 1_000n };
     const [sender] = SENDERS as [Sender];
     const order = orderOf({
@@ -276,13 +276,13 @@ test('COINS_INSUFFICIENT: an address without coins is told what it needs, also w
     }
     return assert.fail('composed without coins');
   };
-  const few = told('2000000', 10_000n);
+  const few = refusalFor('2000000', 10_000n);
   assert.deepEqual(
     [few['code'], few['required'], few['available'], few['outputs'], few['fee']],
     ['COINS_INSUFFICIENT', 2_010_000, 0, 10_000, 2_000_000]
   );
   // Beyond 2^53 a number would be another amount.
-  const many = told('2000000', 2n ** 63n - 1n);
+  const many = refusalFor('2000000', 2n ** 63n - 1n);
   assert.deepEqual([many['outputs'], many['required']], [String(2n ** 63n - 1n), String(2n ** 63n + 1_999_999n)]);
 });
 

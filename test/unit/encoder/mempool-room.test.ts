@@ -70,10 +70,10 @@ test('NODE_REFUSED: an answer of another form is not taken for one that it does 
     assert.throws(() => readFamily(id(1), answer, {}), { code: 'NODE_REFUSED' });
   assert.throws(() => readFamily(id(1), entry(1), { [id(2)]: {} }), { code: 'NODE_REFUSED' });
   const { vsize, ...sizeless } = entry(1);
-  const told = (method: string) => (error: unknown) =>
+  const failureOf = (method: string) => (error: unknown) =>
     hasCode(error, 'NODE_REFUSED') && error.detail['method'] === method;
-  assert.throws(() => readFamily(id(1), sizeless, {}), told('getmempoolentry'));
-  assert.throws(() => readFamily(id(1), entry(1), { [id(2)]: sizeless }), told('getmempoolancestors'));
+  assert.throws(() => readFamily(id(1), sizeless, {}), failureOf('getmempoolentry'));
+  assert.throws(() => readFamily(id(1), entry(1), { [id(2)]: sizeless }), failureOf('getmempoolancestors'));
   const named = readFamily(id(1), { ...sizeless, size: vsize }, {});
   assert.equal(named.get(id(1))?.sizeBytes, vsize, 'older nodes say size');
 });

@@ -40,7 +40,7 @@ function reasonOf(asked: Asked, nextHeight = FROM - 1, from = FROM, network = LI
 test('REQUEST_INVALID: a COINPAY or a plain payment to an old spelling, which no offer there is served for', () => {
   for (const data of ['COINPAY|0|7', 'coinpay||7', 'BATCH|0|BROADCAST|0|hi;COINPAY|0|7', '', undefined]) {
     const reason = reasonOf({ ...(data === undefined ? {} : { data }), ...PAYS_OLD })!;
-    for (const told of [OLD, NEW, `block ${FROM}`, 'cancel it and offer at']) assert.ok(reason.includes(told), reason);
+    for (const part of [OLD, NEW, `block ${FROM}`, 'cancel it and offer at']) assert.ok(reason.includes(part), reason);
   }
   const never = reasonOf({ data: 'COINPAY|0|7', ...PAYS_OLD }, 1, Number.POSITIVE_INFINITY)!;
   assert.ok(never.includes('Without CANONICAL_ADDRESSES') && !never.includes('wait for'), never);

@@ -14,14 +14,14 @@ const funds = (available: number) => ({
 });
 
 test('-32010: the words and amounts that clients in use read of what keeps a transaction from being built', () => {
-  const told = (error: PlatformError) => failureOf(1, error, operationalData).error;
-  const { code, message, data } = told(new PlatformError('COINS_INSUFFICIENT', funds(100)));
+  const errorOf = (error: PlatformError) => failureOf(1, error, operationalData).error;
+  const { code, message, data } = errorOf(new PlatformError('COINS_INSUFFICIENT', funds(100)));
   assert.deepEqual([code, message], [-32010, 'too few']);
   assert.deepEqual(data, { ...funds(100), code: 'COINS_INSUFFICIENT', reason: 'INSUFFICIENT_FUNDS' });
-  assert.equal(told(new PlatformError('COINS_INSUFFICIENT', funds(0))).data.reason, 'NO_UTXOS');
-  const behind = told(new PlatformError('TRACKER_BEHIND', { reason: 'the UTXO tracker is 9 blocks behind' }));
+  assert.equal(errorOf(new PlatformError('COINS_INSUFFICIENT', funds(0))).data.reason, 'NO_UTXOS');
+  const behind = errorOf(new PlatformError('TRACKER_BEHIND', { reason: 'the UTXO tracker is 9 blocks behind' }));
   assert.deepEqual([behind.code, behind.data.reason], [-32010, 'UTXO_TRACKER_STALE']);
-  assert.equal(told(new PlatformError('COIN_UNUSABLE', { reason: 'spent' })).code, -32602);
+  assert.equal(errorOf(new PlatformError('COIN_UNUSABLE', { reason: 'spent' })).code, -32602);
 });
 
 test('BROADCAST_UNKNOWN: its data tells the id of what may have been sent', () => {

@@ -40,9 +40,9 @@ async function failureFor(given: typeof answer, at = url): Promise<readonly [Err
     () => assert.fail('it told coins'),
     (caught: PlatformError) => caught
   );
-  const told = publicFailure(fault);
-  assert.ok(!told.includes('127.0.0.1'), told);
-  return [fault.code, told];
+  const shown = publicFailure(fault);
+  assert.ok(!shown.includes('127.0.0.1'), shown);
+  return [fault.code, shown];
 }
 
 test('a tracker that has every block tells coins', async () => {
@@ -169,9 +169,9 @@ test('a tracker is sent its key where one is set here, with each question, and n
 test('TRACKER_UNAVAILABLE: pages whose cursor does not advance are not asked for again and again', async () => {
   const before = keys.length;
   const endless = JSON.stringify({ utxos: [], nextCursor: '07'.repeat(36), sync: SYNC });
-  const [code, told] = await failureFor([200, endless]);
+  const [code, message] = await failureFor([200, endless]);
   assert.equal(code, 'TRACKER_UNAVAILABLE');
-  assert.match(told, /the UTXO tracker gives pages that come to no end/);
+  assert.match(message, /the UTXO tracker gives pages that come to no end/);
   assert.equal(keys.length - before, 2);
 });
 

@@ -25,8 +25,8 @@ async function readNew(
   };
   const coin = { read, network: { undoDepth: 126 } } as ConstructorParameters<typeof Advances>[0];
   const advances = new Advances(coin, limits);
-  const told = async () => (await advances.read(known, subjects))!;
-  return { told, asked };
+  const news = async () => (await advances.read(known, subjects))!;
+  return { news, asked };
 }
 const summaryOf = ({ blocks, actions }: Advance) => ({
   blocks: blocks.map(({ block_index }) => block_index),
@@ -34,7 +34,7 @@ const summaryOf = ({ blocks, actions }: Advance) => ({
 });
 
 test('a subject that is too heavy to read takes no blocks and no actions from others', async () => {
-  const { told } = await readNew([token('HEAVY'), token('LIGHT')], async (query) => {
+  const { news } = await readNew([token('HEAVY'), token('LIGHT')], async (query) => {
     if (query === 'HEAVY') throw new PlatformError('QUESTION_TOO_HEAVY', { reason: 'it took longer than 4000 ms' });
     return {};
   });
@@ -42,19 +42,19 @@ test('a subject that is too heavy to read takes no blocks and no actions from ot
     ['HEAVY', 0, true],
     ['LIGHT', 1, false]
   ];
-  assert.deepEqual(summaryOf(await told()), { blocks: [2], actions });
+  assert.deepEqual(summaryOf(await news()), { blocks: [2], actions });
 });
 
 test('a subject that is slow to read is cut, and comes last the next time', async () => {
-  const { told, asked } = await readNew(
+  const { news, asked } = await readNew(
     [token('SLOW'), token('QUICK')],
     (query) => sleep(query === 'SLOW' ? 2_000 : 0, {}),
     { allMs: 4_000, slowMs: 400 }
   );
-  const first = summaryOf(await told());
+  const first = summaryOf(await news());
   assert.deepEqual([first.blocks, first.actions[0]], [[2], ['SLOW', 0, true]]);
   asked.length = 0;
-  const second = summaryOf(await told());
+  const second = summaryOf(await news());
   assert.deepEqual(asked, ['QUICK', 'SLOW']);
   assert.deepEqual(second.actions, [
     ['QUICK', 1, false],
@@ -65,11 +65,11 @@ test('a subject that is slow to read is cut, and comes last the next time', asyn
 test('however many subjects are slow, quick ones are read, and blocks wait for them no longer than a moment', async () => {
   const slow = Array.from({ length: 20 }, (_, n) => token(`SLOW${n}`));
   const history = (query: string) => sleep(query === 'QUICK' ? 0 : 300, {});
-  const { told, asked } = await readNew([...slow, token('QUICK')], history, { allMs: 500, slowMs: 50 });
-  for (let n = 0; n < 3; n++) assert.deepEqual(summaryOf(await told()).blocks, [2]);
+  const { news, asked } = await readNew([...slow, token('QUICK')], history, { allMs: 500, slowMs: 50 });
+  for (let n = 0; n < 3; n++) assert.deepEqual(summaryOf(await news()).blocks, [2]);
   asked.length = 0;
   const began = performance.now();
-  const { actions } = summaryOf(await told());
+  const { actions } = summaryOf(await news());
   assert.ok(performance.now() - began < 1_200);
   assert.ok(asked[0] === 'QUICK' && asked.length <= 4, asked.join());
   assert.deepEqual(
@@ -81,9 +81,9 @@ test('however many subjects are slow, quick ones are read, and blocks wait for t
 test('the newest actions of all are cut by nothing but the time of all', async () => {
   const everything = { type: 'recent', query: 'all' } as const;
   const history = (query: string) => sleep(query === 'all' ? 200 : 0, {});
-  const { told, asked } = await readNew([token('QUICK'), everything], history, { allMs: 2_000, slowMs: 50 });
+  const { news, asked } = await readNew([token('QUICK'), everything], history, { allMs: 2_000, slowMs: 50 });
   for (let n = 0; n < 2; n++)
-    assert.deepEqual(summaryOf(await told()).actions, [
+    assert.deepEqual(summaryOf(await news()).actions, [
       ['all', 1, false],
       ['QUICK', 1, false]
     ]);
@@ -92,8 +92,8 @@ test('the newest actions of all are cut by nothing but the time of all', async (
 
 test('blocks are told although the tip moves whenever a subject is read', async () => {
   let at = 0;
-  const { told } = await readNew([token('A')], () => sleep(60, { mark: String(at++) }), { allMs: 200, slowMs: 150 });
-  assert.deepEqual(summaryOf(await told()), { blocks: [2], actions: [['A', 0, true]] });
+  const { news } = await readNew([token('A')], () => sleep(60, { mark: String(at++) }), { allMs: 200, slowMs: 150 });
+  assert.deepEqual(summaryOf(await news()), { blocks: [2], actions: [['A', 0, true]] });
 });
 
 test('an address that follows the most gives way to one that follows less, and to no other', () => {

@@ -29,8 +29,8 @@ test('a client that owes for its reads keeps no block from others, and gets what
   assert.ok(!crowd.frames.some(({ type }) => type === 'MARKET_UPDATE'), 'it owes still');
   await stranger.until('NETWORK_STATS', ({ data }) => data['block_height'] === '12', 20_000);
   await sleep(200);
-  const told = stranger.frames.filter(({ type }) => type === 'NETWORK_STATS');
-  assert.ok(told.length <= 2, `${told.length} for three blocks: a state is told as it stands`);
+  const statistics = stranger.frames.filter(({ type }) => type === 'NETWORK_STATS');
+  assert.ok(statistics.length <= 2, `${statistics.length} for three blocks: a state is told as it stands`);
 });
 
 test('a reorg is told: states anew, and REORG to followers of blocks and actions', async (t) => {

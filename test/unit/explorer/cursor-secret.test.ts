@@ -10,7 +10,7 @@ test('the secret of cursors is set, or drawn and kept for its owner alone, or dr
   const directory = mkdtempSync(join(tmpdir(), 'cursors-'));
   t.after(() => rmSync(directory, { recursive: true }));
   const warnings: unknown[] = [];
-  const log = { warn: (...told: unknown[]) => void warnings.push(told) } as never;
+  const log = { warn: (...line: unknown[]) => void warnings.push(line) } as never;
   const secretOf = (more: object) =>
     cursorSecretOf({ INDEXER_DB_PASS: 'p', DECODER_DB_PASS: 'p', ...more } as ExplorerConfig, log);
 

@@ -7,10 +7,10 @@ import { questionKey, tellFreshness } from '../../../src/explorer/routes/freshne
 
 test('another release, and another newest block, has another ETag for the same answer: its form may be another one', async () => {
   const coin = { network: chainNetwork('bitcoin', 'regtest'), report: () => null } as unknown as Coin;
-  const told = { key: 'blocks', coin, height: 7, mark: 'a'.repeat(16), isSettled: true, isProvisional: false };
+  const entry = { key: 'blocks', coin, height: 7, mark: 'a'.repeat(16), isSettled: true, isProvisional: false };
   const app = fastify();
   app.get<{ Params: { version: string } }>('/:version', async (request, reply) =>
-    tellFreshness(request, reply, { ...told, version: request.params.version }) ? reply.code(304).send() : 'answer'
+    tellFreshness(request, reply, { ...entry, version: request.params.version }) ? reply.code(304).send() : 'answer'
   );
   const ask = async (version: string, known?: string) =>
     await app.inject({ url: `/${version}`, headers: known === undefined ? {} : { 'if-none-match': known } });
@@ -18,16 +18,16 @@ test('another release, and another newest block, has another ETag for the same a
   assert.equal(kept, 'public, max-age=86400, immutable', 'a day and not a year');
   assert.equal((await ask('1.0.0', String(etag))).statusCode, 304);
   assert.equal((await ask('1.0.1', String(etag))).statusCode, 200);
-  told.mark = 'b'.repeat(16);
+  entry.mark = 'b'.repeat(16);
   assert.equal((await ask('1.0.0', String(etag))).statusCode, 200, 'another block is the newest, whatever it has');
 });
 
 test('an answer names its lag if the decoder knows its block, and only then', async () => {
   let tips: { height: number; decoderTip: number | null } | null = null;
   const coin = { network: chainNetwork('bitcoin', 'regtest'), report: () => tips } as unknown as Coin;
-  const told = { key: 'blocks', coin, height: 7, mark: 'a'.repeat(16), isSettled: true, isProvisional: false };
+  const entry = { key: 'blocks', coin, height: 7, mark: 'a'.repeat(16), isSettled: true, isProvisional: false };
   const app = fastify();
-  app.get('/', async (request, reply) => (tellFreshness(request, reply, { ...told, version: '1' }) ? '' : 'answer'));
+  app.get('/', async (request, reply) => (tellFreshness(request, reply, { ...entry, version: '1' }) ? '' : 'answer'));
   const lag = async (height: number, decoderTip: number | null) => {
     tips = { height, decoderTip };
     return (await app.inject('/')).headers['x-lag-blocks'];

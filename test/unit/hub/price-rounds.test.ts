@@ -335,7 +335,7 @@ test('a statement of another form is none', () => {
 
 for (const behaviour of ROUND_BEHAVIOURS)
   test(`one hub of four or seven ${behaviour}: each round has a price of honest hubs, and leaves none out`, () => {
-    let told = 0;
+    let notified = 0;
     for (const seed of [1, 2, 3]) {
       const { decided: rounds, lies } = new RoundsSimulation({
         seed,
@@ -344,9 +344,9 @@ for (const behaviour of ROUND_BEHAVIOURS)
         behaviour
       }).run();
       assert.equal(rounds.length, 6);
-      told += lies;
+      notified += lies;
     }
-    assert.ok(told > 0, 'it did not lie');
+    assert.ok(notified > 0, 'it did not lie');
   });
 
 test('lost messages delay rounds, and break no promise', () => {

@@ -8,9 +8,9 @@ import fc from '../../support/fast-check.ts';
 const priceOf = (text: string) => readPrice(text)!;
 
 test('a price has 8 places: halves are rounded up; what is no price above 0 and at most 10^10 is none', () => {
-  const said = [64_123.5, 1e-8, 4e-9, 5e-9, '0.000000005', '64123.123456785', '9999999999.99999999', 10_000_000_000];
+  const samples = [64_123.5, 1e-8, 4e-9, 5e-9, '0.000000005', '64123.123456785', '9999999999.99999999', 10_000_000_000];
   assert.deepEqual(
-    said.map((each) => readPrice(each)).map((price) => (price === null ? null : formatPrice(price))),
+    samples.map((each) => readPrice(each)).map((price) => (price === null ? null : formatPrice(price))),
     [
       '64123.50000000',
       '0.00000001',
@@ -57,19 +57,19 @@ test('property: one liar of three or more moves the price no further than to an 
 
 test('a price is at most 25 % above or below the last one', () => {
   const last = priceOf('100');
-  for (const [said, kept] of [
+  for (const [value, kept] of [
     ['125', '125'],
     ['125.00000001', '125'],
     ['1', '75'],
     ['80', '80']
   ] as const)
-    assert.equal(boundTo(priceOf(said), last, 25), priceOf(kept));
+    assert.equal(boundTo(priceOf(value), last, 25), priceOf(kept));
   assert.equal(boundTo(priceOf('0.1'), last, 500), priceOf('0.1'), 'nothing is below 0');
 });
 
 test('each source is read as its service answers; what is odd in an answer is left out', () => {
-  const texts = (said: ReadonlyMap<string, { readonly price: bigint }>) =>
-    [...said].map(([pair, { price }]) => [pair, formatPrice(price)]);
+  const texts = (quotes: ReadonlyMap<string, { readonly price: bigint }>) =>
+    [...quotes].map(([pair, { price }]) => [pair, formatPrice(price)]);
   const { coingecko, kraken, coinmarketcap } = PRICE_SOURCES;
   assert.deepEqual(
     texts(

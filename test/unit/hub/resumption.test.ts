@@ -87,13 +87,13 @@ test('a crowd that subscribes at once begins with one read, and whose turn does 
     bytes: 1e6
   });
   t.after(() => stream.close());
-  const told: unknown[][] = [];
+  const events: unknown[][] = [];
   const subscribe = (resume: object) => {
     const socket = Object.assign(new EventEmitter(), {
       readyState: 1,
       OPEN: 1,
-      send: (text: string) => told.push([JSON.parse(text).type]),
-      close: (...reason: unknown[]) => told.push(reason)
+      send: (text: string) => events.push([JSON.parse(text).type]),
+      close: (...reason: unknown[]) => events.push(reason)
     });
     stream.subscribe(socket as unknown as WebSocket, {
       address: 'a',
@@ -105,9 +105,9 @@ test('a crowd that subscribes at once begins with one read, and whose turn does 
   };
   for (let n = 0; n < 50; n++) subscribe({});
   subscribe({ removals: 0 });
-  for (const until = Date.now() + 5_000; told.length < 52; await sleep(5)) assert.ok(Date.now() < until);
+  for (const until = Date.now() + 5_000; events.length < 52; await sleep(5)) assert.ok(Date.now() < until);
   assert.ok(reads <= 2, `${reads} reads`);
-  assert.deepEqual(told.at(-1), [1013, 'too many others read; reconnect later']);
+  assert.deepEqual(events.at(-1), [1013, 'too many others read; reconnect later']);
 });
 
 test('a reader that takes nothing is looked at less and less; one that takes something, at once', async () => {

@@ -105,7 +105,7 @@ test('a question that is over is closed by one hub after the other, and not agai
 
 /** A hub that asks facts which the test sets. */
 function asking(questions: readonly Question[]) {
-  const told: Answer[] = [];
+  const answers: Answer[] = [];
   const facts = { place: null as typeof PLACE | null, confirmations: 0, isSeen: null as boolean | null, isDown: false };
   const asked: number[] = [];
   let now = START;
@@ -118,38 +118,38 @@ function asking(questions: readonly Question[]) {
       hasReorganised: async () => facts.isSeen
     },
     questions: () => questions,
-    tell: async (answer) => told.push(answer),
+    tell: async (answer) => answers.push(answer),
     now: () => now
   });
-  return { told, facts, asked, asks, setNow: (time: number) => (now = time) };
+  return { answers, facts, asked, asks, setNow: (time: number) => (now = time) };
 }
 
 const ACTION: Question = { ...WORD, begunAt: START, chain: 'DOGE', index: 5 };
 
 test('an action is told with as many confirmations as its chain needs; that there is none only after ten minutes', async () => {
-  const { told, facts, asks, setNow } = asking([ACTION]);
+  const { answers, facts, asks, setNow } = asking([ACTION]);
   await asks.ask();
   Object.assign(facts, { place: PLACE, confirmations: 5 });
   await asks.ask();
-  assert.deepEqual(told, []);
+  assert.deepEqual(answers, []);
   facts.confirmations = 6;
   await asks.ask();
-  assert.deepEqual(told.splice(0), [{ ...WORD, place: PLACE }]);
+  assert.deepEqual(answers.splice(0), [{ ...WORD, place: PLACE }]);
   facts.place = null;
   setNow(START + 599_999);
   await asks.ask();
-  assert.deepEqual(told, []);
+  assert.deepEqual(answers, []);
   setNow(START + 600_000);
   await asks.ask();
-  assert.deepEqual(told.splice(0), [{ ...WORD, place: null }]);
+  assert.deepEqual(answers.splice(0), [{ ...WORD, place: null }]);
   facts.isDown = true;
   await asks.ask();
-  assert.deepEqual(told, [], 'an indexer that does not answer says nothing');
+  assert.deepEqual(answers, [], 'an indexer that does not answer says nothing');
 });
 
 test('a reorg is told as soon as it is seen, denied after ten minutes, and nothing is said where the node does not know', async () => {
   const hash = '1'.repeat(64);
-  const { told, facts, asks, setNow } = asking([
+  const { answers, facts, asks, setNow } = asking([
     { kind: 'reorg', id: 'x', begunAt: START, chain: 'BTC', height: 1, oldHash: hash, newHash: hash }
   ]);
   for (const isSeen of [null, false, true]) {
@@ -162,7 +162,7 @@ test('a reorg is told as soon as it is seen, denied after ten minutes, and nothi
     await asks.ask();
   }
   assert.deepEqual(
-    told,
+    answers,
     [true, false].map((isSeen) => ({ kind: 'reorg', id: 'x', isSeen }))
   );
 });

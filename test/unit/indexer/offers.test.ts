@@ -256,11 +256,11 @@ test('DISPENSER_LIMITS: an address that said nothing is for the first source tha
     const verdicts = () => ['A', 'B', 'A'].map((source) => act(ledger, [source, at])[0] === 'valid');
     const before = verdicts();
     act(ledger, [address, 'BROADCAST|0|x']);
-    const said = ['1', '2', '1'].map((preference) => {
+    const choices = ['1', '2', '1'].map((preference) => {
       act(ledger, [address, `ADDRESS|0|||${preference}`]);
       return verdicts();
     });
-    return [before, ...said];
+    return [before, ...choices];
   };
   const [nobody, everybody] = [Array(3).fill(false), Array(3).fill(true)];
   assert.deepEqual(openedAt('F'), [[true, false, true], nobody, everybody, nobody]);
@@ -273,19 +273,19 @@ test('DISPENSER_LIMITS: 261 dispensers of who came first take no payment from th
   const ledger = new MemoryLedger();
   ledger.give('JUNK', 0, 'M', { M: '1000' });
   ledger.give('GOOD', 0, 'A', { A: '1000' });
-  const plant = 'DISPENSER|0|BTC|JUNK|1|0|1|BTC||0.00000001|F';
+  const dispenserText = 'DISPENSER|0|BTC|JUNK|1|0|1|BTC||0.00000001|F';
   const inOneBlock = [
     ['A', 'SEND|0|GOOD|500|F'],
-    ['M', plant]
+    ['M', dispenserText]
   ] as const;
   const transactions = inOneBlock.map(([source, data], at) => ({ hash: `first ${at}`, source, fee: null, data }));
   ledger.run({ height: ledger.height, time: 0, hash: 'first', transactions });
-  for (let count = 0; count < 260; count++) act(ledger, ['M', plant]);
+  for (let count = 0; count < 260; count++) act(ledger, ['M', dispenserText]);
   act(ledger, ['F', 'DISPENSER|0|BTC|GOOD|1|0|100|BTC||0.001']);
   pay(ledger, 'B', '', 'F', '0.01');
   assert.deepEqual([ledger.balance('GOOD', 'B'), ledger.balance('JUNK', 'B')], ['10', '0']);
   act(ledger, ['F', 'ADDRESS|0|||1']);
-  assert.deepEqual(act(ledger, ['M', plant]), ['invalid: GET_ADDRESS (dispenser not permitted)']);
+  assert.deepEqual(act(ledger, ['M', dispenserText]), ['invalid: GET_ADDRESS (dispenser not permitted)']);
 });
 
 test('DISPENSER_LIMITS: a BATCH opens dispensers at the address of its source alone', () => {
@@ -375,7 +375,7 @@ test('LOCKED_CAPS: DECIMALS never round a locked cap', () => {
 });
 
 test('a dispenser that is cancelled and expires within its hour pays who cancelled it, or whom it was swept to', () => {
-  for (const [ending, heir] of [
+  for (const [ending, receiver] of [
     ['DISPENSER|1|2', 'B'],
     ['SWEEP|0|C|0|0|0|0|1', 'C']
   ] as const) {
@@ -393,7 +393,7 @@ test('a dispenser that is cancelled and expires within its hour pays who cancell
     }
     assert.deepEqual(
       holdings(ledger, 'TOKA', 'ABC'),
-      ['A', 'B', 'C'].map((one) => (one === heir ? '10' : '0'))
+      ['A', 'B', 'C'].map((one) => (one === receiver ? '10' : '0'))
     );
   }
 });

@@ -40,9 +40,9 @@ test('a round that two thirds of the stakes signed is final; its signers share t
   assert.equal(verdict(ledger, 'A', 'COLLECT|0'), 'invalid: no unclaimed rewards', 'they count from their block on');
   assert.equal(verdict(ledger, 'D', priceText(ROUND, [ONE, THREE])), 'valid');
   const { rows } = ledger.blocks.at(-1)!;
-  const told = rows.find(({ table }) => table === 'prices')!.columns;
+  const columns = rows.find(({ table }) => table === 'prices')!.columns;
   assert.deepEqual(
-    [told['round_number'], told['pair_count'], told['sig_count'], told['validation_status']],
+    [columns['round_number'], columns['pair_count'], columns['sig_count'], columns['validation_status']],
     [5, 2, 2, 'valid']
   );
   assert.equal(rows.filter(({ table }) => table === 'validator_rewards').length, 2);

@@ -73,7 +73,7 @@ test('a split vote shares its weight; roots and heads are weighed otherwise than
     verdict(ledger, 'B', `VOTE|1|${poll}|1`);
     return [closeAt(ledger, 105).outcome?.['total_weight'], total];
   });
-  for (const [told, total] of outcomes) assert.equal(told, total);
+  for (const [shown, total] of outcomes) assert.equal(shown, total);
   for (const root of [0n, 1n, 2n, 3n, 10n ** 30n + 7n]) {
     assert.equal(squareRoot(root * root), root);
     if (root > 0n) assert.equal(squareRoot(root * root + 2n * root), root);

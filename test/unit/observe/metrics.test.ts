@@ -9,7 +9,7 @@ import { describeNode } from '../../../src/observe/metrics/node.ts';
 import { describeOracle } from '../../../src/observe/metrics/oracle.ts';
 import type { MeasuredDatabase } from '../../../src/observe/metrics/sync/measured.ts';
 import { createSyncMetrics } from '../../../src/observe/metrics/sync/metrics.ts';
-import { INDEXER, openHouse, reportOf } from '../../support/sync/house.ts';
+import { INDEXER, openFrontDoor, reportOf } from '../../support/sync/front-door.ts';
 
 const ALERTS = readFileSync(join(import.meta.dirname, '../../../ops/alerts.yml'), 'utf8');
 const replica = {
@@ -143,7 +143,7 @@ test('counts of threads are added up, by database', async () => {
 });
 
 test('200 with the key, 401 without; answers are counted by route and never by path', async () => {
-  const { app } = await openHouse({ config: { SYNC_API_KEY: 'k1' } });
+  const { app } = await openFrontDoor({ config: { SYNC_API_KEY: 'k1' } });
   assert.equal((await app.inject('/metrics')).statusCode, 401);
   const headers = { authorization: 'Bearer k1' };
   await app.inject({ url: '/status/indexer/bitcoin/regtest', headers });
@@ -208,10 +208,10 @@ test('every metric of ours is on the dashboard, and dashboard and alerts ask for
   for (const name of [...shown, ...alerted]) assert.ok(known.has(name), `no metric ${name}`);
   // Where there is no actor, what tells of actors has no line.
   const everywhere = /^(?:hub|encoder|miner)_(?:readiness|http_request_seconds|refusals_total)$/;
-  const ours = typed
+  const own = typed
     .map(([, name = '']) => name)
     .filter((name) => /^(?:sync|decoder|indexer|hub_(?:oracle|consensus|round))_/.test(name) || everywhere.test(name));
-  for (const name of ours)
+  for (const name of own)
     assert.ok(
       [...shown].some((each) => [name, `${name}_bucket`, `${name}_sum`, `${name}_count`].includes(each)),
       `${name} is on no dashboard`
@@ -230,11 +230,11 @@ test('a hub tells of its prices how many sources are missing, how far they diffe
       return () => undefined;
     }
   });
-  const told = [...(await metrics.render()).matchAll(/^hub_oracle_(\w+) (\S+)$/gm)].map(([, name, value]) => [
+  const gauges = [...(await metrics.render()).matchAll(/^hub_oracle_(\w+) (\S+)$/gm)].map(([, name, value]) => [
     name,
     value
   ]);
-  assert.deepEqual(Object.fromEntries(told), { sources_missing: '2', deviation_percent: '6.5', rounds_missed: '3' });
+  assert.deepEqual(Object.fromEntries(gauges), { sources_missing: '2', deviation_percent: '6.5', rounds_missed: '3' });
 });
 
 test('a hub of a set tells how many are missing, for a decision too, and how many told prices', async () => {
@@ -247,8 +247,8 @@ test('a hub of a set tells how many are missing, for a decision too, and how man
         return () => undefined;
       }
     });
-    const told = (await metrics.render()).matchAll(/^hub_(consensus_\w+|round_\w+) (\S+)$/gm);
-    return Object.fromEntries([...told].map(([, name, value]) => [name, Number(value)]));
+    const gauges = (await metrics.render()).matchAll(/^hub_(consensus_\w+|round_\w+) (\S+)$/gm);
+    return Object.fromEntries([...gauges].map(([, name, value]) => [name, Number(value)]));
   };
   const four = { consensus_seq: 7, consensus_view: 2, consensus_halted: 0, consensus_accused: 1 };
   const prices = { round_submissions: 3, round_missed: 1 };

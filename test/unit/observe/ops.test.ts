@@ -98,10 +98,10 @@ test('the compose file of a whole network starts each service with variables tha
   const { services } = parse(read('ops/docker-compose.platform.yml'), { merge: true }) as {
     services: Readonly<Record<string, ComposedService>>;
   };
-  const { mariadb, ...ours } = services;
+  const { mariadb, ...ownServices } = services;
   assert.ok(mariadb);
-  assert.deepEqual(Object.keys(ours), ['hub', 'decoder', 'indexer', 'explorer', 'utxo', 'encoder']);
-  for (const [name, { command, environment, ports = [] }] of Object.entries(ours)) {
+  assert.deepEqual(Object.keys(ownServices), ['hub', 'decoder', 'indexer', 'explorer', 'utxo', 'encoder']);
+  for (const [name, { command, environment, ports = [] }] of Object.entries(ownServices)) {
     const { variables, checks } = await loadCommand(command[0]!);
     for (const variable of Object.keys(environment))
       assert.ok(Object.hasOwn(variables!, variable), `${name}: ${variable}`);
@@ -112,8 +112,8 @@ test('the compose file of a whole network starts each service with variables tha
     );
     for (const port of ports) assert.ok(usual.includes(port.split(':').at(-1)!), `${name} publishes ${port}`);
   }
-  assert.deepEqual(ours['explorer']!.ports, ['18080:8080', '18081:8081']);
-  for (const [name, { environment }] of Object.entries(ours))
+  assert.deepEqual(ownServices['explorer']!.ports, ['18080:8080', '18081:8081']);
+  for (const [name, { environment }] of Object.entries(ownServices))
     for (const [variable, user] of Object.entries(environment))
       if (variable.endsWith('_DB_USER'))
         assert.equal(user, name === 'utxo' ? 'tracker' : name, `${name} has its own account`);

@@ -17,19 +17,19 @@ const HOLDER = fileURLToPath(new URL('../../fixtures/lock-holder.ts', import.met
 async function contend(
   directory: string,
   what = 'a holder under test'
-): Promise<{ readonly child: ChildProcess; readonly said: string }> {
+): Promise<{ readonly child: ChildProcess; readonly message: string }> {
   const child = fork(HOLDER, [directory, what]);
   atEnd(async () => void child.kill('SIGKILL'));
-  const [said] = (await once(child, 'message')) as [string];
-  return { child, said };
+  const [message] = (await once(child, 'message')) as [string];
+  return { child, message };
 }
 
 const take = (directory: string) => lockDirectory(directory, 'SYNC_STATE_DIR', 'the test');
 
 test('STATE_LOCKED: a second process is refused, by the name of the first and with the remedy; the first goes on', async () => {
   const directory = temporaryDirectory('lock');
-  const { child, said } = await contend(directory);
-  assert.equal(said, 'taken');
+  const { child, message } = await contend(directory);
+  assert.equal(message, 'taken');
   assert.equal(statSync(join(directory, 'lock')).mode & 0o777, 0o600);
   const words = `SYNC_STATE_DIR=${directory} is in use by process ${child.pid} on \\S+: set SYNC_STATE_DIR to .*holder=a holder under test`;
   for (let attempt = 0; attempt < 2; attempt++)
@@ -47,7 +47,7 @@ test('the lock of a killed process is free at once, also when its process id bel
   const holder = JSON.parse(readFileSync(join(directory, 'lock.json'), 'utf8')) as object;
   writeFileSync(join(directory, 'lock.json'), JSON.stringify({ ...holder, pid: process.pid }));
   const lock = take(directory);
-  assert.match((await contend(directory)).said, new RegExp(`in use by process ${process.pid} .*holder=the test`));
+  assert.match((await contend(directory)).message, new RegExp(`in use by process ${process.pid} .*holder=the test`));
   lock.release();
 });
 
@@ -55,7 +55,7 @@ test('one of the processes that begin at once has the directory, and another one
   const directory = temporaryDirectory('lock');
   for (let round = 0; round < 2; round++) {
     const found = await Promise.all(Array.from({ length: 4 }, () => contend(directory)));
-    assert.equal(found.filter(({ said }) => said === 'taken').length, 1);
+    assert.equal(found.filter(({ message }) => message === 'taken').length, 1);
     for (const { child } of found) {
       child.kill('SIGKILL');
       await once(child, 'exit');

@@ -68,9 +68,9 @@ test('an operation is noted whose caller has hung up before its answer', async (
   while ((await connections()) > 0) await sleep(5);
   done.resolve();
   await sleep(20);
-  const told = await app.inject({ url: '/debug/audit', headers: { authorization: 'Bearer reader' } });
+  const answer = await app.inject({ url: '/debug/audit', headers: { authorization: 'Bearer reader' } });
   assert.deepEqual(
-    told.json<{ outcome: string }[]>().map(({ outcome }) => outcome),
+    answer.json<{ outcome: string }[]>().map(({ outcome }) => outcome),
     ['done']
   );
 });
@@ -94,9 +94,9 @@ test('GET /debug/audit: each operation of an operator, with address, reason and 
   assert.equal(await press('kill', 'reader'), 401);
   assert.ok((await press('restart', 'operator')) >= 400);
   assert.deepEqual(asked, ['from 127.0.0.1: disk change']);
-  const told = await app.inject({ url: '/debug/audit', headers: { authorization: 'Bearer reader' } });
+  const answer = await app.inject({ url: '/debug/audit', headers: { authorization: 'Bearer reader' } });
   const entries =
-    told.json<{ operation: string; target: string; reason: string | null; outcome: string; from: string }[]>();
+    answer.json<{ operation: string; target: string; reason: string | null; outcome: string; from: string }[]>();
   assert.deepEqual(
     entries.map(({ operation, reason, outcome, from }) => [operation.split('/').at(-1), reason, outcome, from]),
     [
@@ -127,9 +127,9 @@ test('updateconfig is noted with the names that it writes, without their values,
     const payload = { jsonrpc: '2.0', method: 'updateconfig', params: { config }, id: 1 };
     await app.inject({ method: 'POST', url: '/', headers, payload });
   }
-  const told = (await app.inject({ url: '/debug/audit', headers })).json<{ target: string; outcome: string }[]>();
+  const entries = (await app.inject({ url: '/debug/audit', headers })).json<{ target: string; outcome: string }[]>();
   assert.deepEqual(
-    told.map(({ target, outcome }) => [target, outcome]),
+    entries.map(({ target, outcome }) => [target, outcome]),
     [
       ['litecoin/regtest/x-indexer/odd', 'refused: REQUEST_INVALID'],
       ['litecoin/mainnet/x-indexer/pass, litecoin/mainnet/x-indexer/port', 'done'],

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { InjectOptions } from 'fastify';
-import { openHouse, routesOf } from '../../support/sync/house.ts';
+import { openFrontDoor, routesOf } from '../../support/sync/front-door.ts';
 
 const BEARER = { authorization: 'Bearer k1' };
 const AT = 'bitcoin/regtest';
 
 describe('with a key', async () => {
-  const { app } = await openHouse({ config: { SYNC_API_KEY: 'k1,k2' } });
+  const { app } = await openFrontDoor({ config: { SYNC_API_KEY: 'k1,k2' } });
   const ask = async (url: string, headers = {}, method: InjectOptions['method'] = 'GET') =>
     app.inject({ method, url, headers });
 
@@ -61,7 +61,7 @@ describe('with a key', async () => {
 });
 
 test('without a key all is open but what an operator may do: that is always 401', async () => {
-  const { app, acts } = await openHouse();
+  const { app, acts } = await openFrontDoor();
   assert.equal((await app.inject('/debug/actors')).statusCode, 200);
   for (const url of [
     `/debug/actors/indexer/${AT}/kill`,
@@ -74,7 +74,7 @@ test('without a key all is open but what an operator may do: that is always 401'
 });
 
 describe('with a key for operators', async () => {
-  const { app, acts } = await openHouse({
+  const { app, acts } = await openFrontDoor({
     config: { SYNC_MODE: 'client', SYNC_API_KEY: 'k1', SYNC_OPERATOR_KEY: 'o1,o2' },
     clearHalt: async () => {
       acts.push('clear');
@@ -122,7 +122,7 @@ describe('with a key for operators', async () => {
 });
 
 test('a key for operators alone: all read, and only operators change something', async () => {
-  const { app, acts } = await openHouse({ config: { SYNC_OPERATOR_KEY: 'o1' } });
+  const { app, acts } = await openFrontDoor({ config: { SYNC_OPERATOR_KEY: 'o1' } });
   assert.equal((await app.inject('/health')).statusCode, 200);
   const kill = async (headers: Record<string, string>) =>
     (await app.inject({ method: 'POST', url: `/debug/actors/indexer/${AT}/kill`, headers })).statusCode;

@@ -4,13 +4,13 @@ import { gunzipSync } from 'node:zlib';
 import { MACHINES } from '../../../machines/all.ts';
 import { readWebFiles } from '../../../src/process/program.ts';
 import { prepareConsoleFiles } from '../../../src/service/routes/console-files.ts';
-import { openHouse } from '../../support/sync/house.ts';
+import { openFrontDoor } from '../../support/sync/front-door.ts';
 
 const MAX_PAGE_BYTES = 150_000;
 const consoleFiles = await prepareConsoleFiles(readWebFiles());
 
 test('200: the page and all that it names are open without the key, confined by a policy, and small', async () => {
-  const { app } = await openHouse({ config: { SYNC_API_KEY: 'k1' }, consoleFiles });
+  const { app } = await openFrontDoor({ config: { SYNC_API_KEY: 'k1' }, consoleFiles });
   const page = await app.inject('/');
   assert.equal(page.statusCode, 200);
   assert.match(String(page.headers['content-type']), /^text\/html/);
@@ -29,12 +29,12 @@ test('200: the page and all that it names are open without the key, confined by 
 });
 
 test('304: a file that the browser has is not sent again; 404 tells how to build what is missing', async () => {
-  const { app } = await openHouse({ consoleFiles });
+  const { app } = await openFrontDoor({ consoleFiles });
   const { headers } = await app.inject('/console/console.js');
   const again = await app.inject({ url: '/console/console.js', headers: { 'if-none-match': String(headers.etag) } });
   assert.equal(again.statusCode, 304);
   assert.equal(again.body, '');
-  const { app: bare } = await openHouse();
+  const { app: bare } = await openFrontDoor();
   const missing = await bare.inject('/');
   assert.equal(missing.statusCode, 404);
   assert.match(missing.json().error, /npm run build:web/);

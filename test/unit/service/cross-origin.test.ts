@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openHouse } from '../../support/sync/house.ts';
+import { openFrontDoor } from '../../support/sync/front-door.ts';
 
 const ORIGIN = 'https://console.example';
 const PREFLIGHT = { 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' };
 
 test('CORS is off unless configured', async () => {
-  const { app } = await openHouse({ config: { SYNC_API_KEY: 'k1' } });
+  const { app } = await openFrontDoor({ config: { SYNC_API_KEY: 'k1' } });
   const answer = await app.inject({ url: '/livez', headers: { origin: ORIGIN } });
   assert.equal(answer.headers['access-control-allow-origin'], undefined);
   const preflight = await app.inject({ method: 'OPTIONS', url: '/health', headers: { origin: ORIGIN, ...PREFLIGHT } });
@@ -14,7 +14,7 @@ test('CORS is off unless configured', async () => {
 });
 
 test('204 to the preflight of a listed origin, without the key; its requests need the key and name the origin', async () => {
-  const { app } = await openHouse({ config: { SYNC_API_KEY: 'k1', CORS_ORIGINS: [ORIGIN] } });
+  const { app } = await openFrontDoor({ config: { SYNC_API_KEY: 'k1', CORS_ORIGINS: [ORIGIN] } });
   const preflight = await app.inject({ method: 'OPTIONS', url: '/health', headers: { origin: ORIGIN, ...PREFLIGHT } });
   assert.equal(preflight.statusCode, 204);
   assert.equal(preflight.headers['access-control-allow-origin'], ORIGIN);
@@ -28,7 +28,7 @@ test('204 to the preflight of a listed origin, without the key; its requests nee
 });
 
 test('401 to the preflight of another origin', async () => {
-  const { app } = await openHouse({ config: { SYNC_API_KEY: 'k1', CORS_ORIGINS: [ORIGIN] } });
+  const { app } = await openFrontDoor({ config: { SYNC_API_KEY: 'k1', CORS_ORIGINS: [ORIGIN] } });
   for (const origin of ['https://evil.example', 'null', `${ORIGIN}.evil.example`]) {
     const preflight = await app.inject({ method: 'OPTIONS', url: '/health', headers: { origin, ...PREFLIGHT } });
     assert.equal(preflight.statusCode, 401, origin);

@@ -6,12 +6,12 @@ import { readWebFiles } from '../../../src/process/program.ts';
 import { schemaText } from '../../../src/service/pages/schema-text.ts';
 import { prepareConsoleFiles } from '../../../src/service/routes/console-files.ts';
 import type { OpenApi, Operation } from '../../../src/service/schema/openapi.ts';
-import { DECODER, INDEXER, openHouse, reportOf, routesOf } from '../../support/sync/house.ts';
+import { DECODER, INDEXER, openFrontDoor, reportOf, routesOf } from '../../support/sync/front-door.ts';
 
 const AT = 'bitcoin/regtest';
 
 describe('GET /openapi.json', async () => {
-  const { app } = await openHouse({
+  const { app } = await openFrontDoor({
     reports: [reportOf(INDEXER), reportOf(DECODER)],
     answers: {
       'transparency.roots': (body: object) => ({ ...body, total: 0, results: [] }),
@@ -81,9 +81,9 @@ describe('GET /openapi.json', async () => {
       ['/transparency/{dbType}/{chain}/{network}/root/latest', `/transparency/indexer/${AT}/root/latest`]
     ] as const) {
       const answer = await app.inject(url);
-      const said = document.paths[path]?.['get']?.responses[answer.statusCode]?.content?.['application/json']?.schema;
-      assert.ok(said, `${url} ${answer.statusCode}`);
-      const schema = said['$ref'] === undefined ? said : document.components.schemas['Error'];
+      const named = document.paths[path]?.['get']?.responses[answer.statusCode]?.content?.['application/json']?.schema;
+      assert.ok(named, `${url} ${answer.statusCode}`);
+      const schema = named['$ref'] === undefined ? named : document.components.schemas['Error'];
       assert.ok(Compile(schema as TSchema).Check(answer.json()), `${url} ${answer.body}`);
     }
   });
@@ -91,7 +91,7 @@ describe('GET /openapi.json', async () => {
 
 describe('pages', async () => {
   const consoleFiles = await prepareConsoleFiles(readWebFiles());
-  const { app } = await openHouse({ config: { SYNC_API_KEY: 'k1' }, consoleFiles });
+  const { app } = await openFrontDoor({ config: { SYNC_API_KEY: 'k1' }, consoleFiles });
   const get = async (url: string) => app.inject(url);
 
   test('200 /docs without the key: every path, nothing from elsewhere, and what it loads is open too', async () => {

@@ -5,13 +5,13 @@ import { test } from 'node:test';
 import { fastify } from 'fastify';
 import { ERRORS } from '../../../src/errors.ts';
 import { errorHandler } from '../../../src/service/errors.ts';
-import { INDEXER, openHouse, reportOf } from '../../support/sync/house.ts';
+import { INDEXER, openFrontDoor, reportOf } from '../../support/sync/front-door.ts';
 
 const BEARER = { authorization: 'Bearer k1' };
 const AT = 'bitcoin/regtest';
 
 test('400, 413 and 415 of a body have the JSON error body', async () => {
-  const { app } = await openHouse({ config: { SYNC_API_KEY: 'k1' } });
+  const { app } = await openFrontDoor({ config: { SYNC_API_KEY: 'k1' } });
   for (const [type, payload, status] of [
     ['application/json', '{', 400],
     ['application/json', `"${'x'.repeat(20_000)}"`, 413],
@@ -30,7 +30,7 @@ test('400, 413 and 415 of a body have the JSON error body', async () => {
 });
 
 test('404 as JSON for unknown paths, methods, and the earlier paths without a database type', async () => {
-  const { app } = await openHouse();
+  const { app } = await openFrontDoor();
   for (const [method, url] of [
     ['GET', '/nowhere'],
     ['POST', '/health'],
@@ -47,7 +47,7 @@ test('404 as JSON for unknown paths, methods, and the earlier paths without a da
 });
 
 test('400 dbType before 404 combination', async () => {
-  const { app } = await openHouse();
+  const { app } = await openFrontDoor();
   for (const path of ['status', 'schema', 'snapshot', 'digest']) {
     const bad = await app.inject(`/${path}/indexers/nochain/regtest`);
     assert.equal(bad.statusCode, 400);
@@ -59,7 +59,7 @@ test('400 dbType before 404 combination', async () => {
 });
 
 test('400 for what is no HTTP', async () => {
-  const { app } = await openHouse();
+  const { app } = await openFrontDoor();
   await app.listen({ host: '127.0.0.1', port: 0 });
   const socket = connect(Number((app.server.address() as { port: number }).port), '127.0.0.1');
   socket.write('NONSENSE\r\n\r\n');
@@ -85,10 +85,10 @@ test('an error outside of the table has the code of its status in a service whos
 });
 
 test('503 with Retry-After: before discovery, before the first report, behind an open circuit', async () => {
-  const early = await openHouse({ reports: [], discovered: false });
-  const silent = await openHouse({ reports: [], known: [INDEXER] });
-  const open = await openHouse({ reports: [reportOf(INDEXER, { circuit: 'open' })] });
-  for (const [house, url] of [
+  const early = await openFrontDoor({ reports: [], discovered: false });
+  const silent = await openFrontDoor({ reports: [], known: [INDEXER] });
+  const open = await openFrontDoor({ reports: [reportOf(INDEXER, { circuit: 'open' })] });
+  for (const [frontDoor, url] of [
     [early, `/status/indexer/${AT}`],
     [silent, `/status/indexer/${AT}`],
     [open, `/schema/indexer/${AT}`],
@@ -96,14 +96,14 @@ test('503 with Retry-After: before discovery, before the first report, behind an
     [open, `/digest/indexer/${AT}`],
     [open, `/transparency/indexer/${AT}/roots`]
   ] as const) {
-    const answer = await house.app.inject(url);
+    const answer = await frontDoor.app.inject(url);
     assert.equal(answer.statusCode, 503, url);
     assert.ok(Number(answer.headers['retry-after']) > 0);
   }
 });
 
 test('500 INTERNAL says nothing of its reason', async () => {
-  const { app } = await openHouse({
+  const { app } = await openFrontDoor({
     answers: {
       'schema.read': () => {
         throw new Error('password of root@db7');

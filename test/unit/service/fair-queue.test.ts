@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { FairQueue } from '../../../src/service/turns/fair-queue.ts';
-import { INDEXER } from '../../support/sync/house.ts';
+import { INDEXER } from '../../support/sync/front-door.ts';
 
 /** The next question comes after a pause as long as the answer took, 50 ms at most; after this much, none comes. */
 const PATIENCE_MS = 300;

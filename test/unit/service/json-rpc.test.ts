@@ -182,8 +182,8 @@ test('-32600: an id that no number holds, which would come back as null', async 
       headers: { 'content-type': 'application/json' },
       payload
     });
-    const { error, id: told } = reply.json();
-    assert.deepEqual([error?.code, told], [-32600, null], id);
+    const { error, id: replyId } = reply.json();
+    assert.deepEqual([error?.code, replyId], [-32600, null], id);
   }
   assert.deepEqual(called, []);
 });

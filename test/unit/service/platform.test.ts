@@ -163,9 +163,9 @@ test('GET /debug/pipeline is what other services read; a wrong key, a wrong shap
     for (let left = 200; others.list().some(({ look, fault }) => !look && !fault) && left > 0; left--) await sleep(20);
     return others.list();
   };
-  const [told, ...bad] = await faultsWith('k');
-  assert.equal(told!.fault, null);
-  assert.deepEqual(told!.look!.pipeline, DECODER.pipeline);
+  const [first, ...bad] = await faultsWith('k');
+  assert.equal(first!.fault, null);
+  assert.deepEqual(first!.look!.pipeline, DECODER.pipeline);
   const [shape, size, refusal] = bad.map(({ fault }) => fault);
   assert.deepEqual([shape, size], ['it answered no state of a service', 'it answered more than 524288 bytes']);
   assert.ok(refusal);

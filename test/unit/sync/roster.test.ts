@@ -78,12 +78,12 @@ test('the roster tells what appeared, moved and went', () => {
 });
 
 test('VERIFY_HASHES with fewer than two sources is warned about: one that is named twice is one', () => {
-  const said = (SYNC_SOURCES: string) =>
+  const problemOf = (SYNC_SOURCES: string) =>
     findSyncWarnings(
       loadConfig(syncVariables, { env: { SYNC_MODE: 'client', VERIFY_HASHES: 'true', SYNC_SOURCES } }).values
     );
-  assert.match(said('http://a:3006,http://a:3006/')[0] ?? '', /^VERIFY_HASHES compares nothing/);
-  assert.deepEqual(said('http://a:3006,http://b:3006'), []);
+  assert.match(problemOf('http://a:3006,http://a:3006/')[0] ?? '', /^VERIFY_HASHES compares nothing/);
+  assert.deepEqual(problemOf('http://a:3006,http://b:3006'), []);
 });
 
 test('CONFIG_INVALID: VERIFY_CHECKPOINT_QUORUM without validators or with an infra-only replica, and validators that are none', () => {

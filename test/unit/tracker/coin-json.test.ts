@@ -27,7 +27,7 @@ test('coins that are written as bytes are those that JSON would have', () => {
         outpoint.writeUInt32LE(vout, 32);
         json.add(0, coinBytes(outpoint, value), height, vout, coinbase);
       }
-      const told = list.map(({ id, vout, value, height, coinbase }) => ({
+      const shown = list.map(({ id, vout, value, height, coinbase }) => ({
         txid: printId(id),
         fullTxid: printId(id),
         vout,
@@ -38,7 +38,7 @@ test('coins that are written as bytes are those that JSON would have', () => {
         amount: toDecimal(value),
         scriptPubKey: script
       }));
-      assert.deepEqual(JSON.parse(String(json.finish(`],"tail":${JSON.stringify(tail)}}`))), { coins: told, tail });
+      assert.deepEqual(JSON.parse(String(json.finish(`],"tail":${JSON.stringify(tail)}}`))), { coins: shown, tail });
     })
   );
 });

@@ -80,7 +80,7 @@ function expected({ waiting, stored }: ReturnType<typeof scene>) {
   }));
 }
 
-function told(coins: MempoolCoins) {
+function textsOf(coins: MempoolCoins) {
   const names = (some: readonly { readonly name: string }[]) =>
     some.map(({ name }) => bytesOf(name).toString('hex')).sort();
   return SCRIPTS.map((script) => {
@@ -149,17 +149,17 @@ test('a mempool that changes has the same coins as one that is read anew, and no
       for (const round of rounds) {
         const overlay = at.coins.overlay(scriptHashOf(SCRIPTS[0]!));
         const places = [...firsts, ...all().flatMap((each) => [...each.spent, ...each.places])];
-        const before = { told: told(at.coins), spends: places.map((place) => overlay.spends(outpointOf(place))) };
+        const before = { texts: textsOf(at.coins), spends: places.map((place) => overlay.spends(outpointOf(place))) };
         const names = [overlay.pending.map(({ name }) => name), overlay.spent.map(({ name }) => name)];
         for (const each of round) {
           change(each);
           for (const { places: paid, scripts } of all())
             for (const [vout, place] of paid.entries()) made.set(keyOf(place), scripts[vout]!);
         }
-        assert.deepEqual(told(at.coins), before.told, 'nothing is shown before the look');
+        assert.deepEqual(textsOf(at.coins), before.texts, 'nothing is shown before the look');
         await at.look();
         assert.ok(at.coins.knownAt !== null);
-        assert.deepEqual(told(at.coins), expected(at));
+        assert.deepEqual(textsOf(at.coins), expected(at));
         assert.equal(at.coins.size, at.waiting.size);
         assert.deepEqual(
           places.map((place) => overlay.spends(outpointOf(place))),

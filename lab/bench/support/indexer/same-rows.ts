@@ -55,8 +55,8 @@ export class SameRows {
   /** @throws {AssertionError} naming the first table of which the copy has other rows, keys or columns */
   async compare(): Promise<void> {
     for (const name of NAMES) {
-      const [ours, theirs] = [await tableFacts(this.#from, name), await tableFacts(this.#to, name)];
-      assert.deepEqual(theirs, ours, `the copy of ${name}`);
+      const [expected, actual] = [await tableFacts(this.#from, name), await tableFacts(this.#to, name)];
+      assert.deepEqual(actual, expected, `the copy of ${name}`);
     }
   }
 

@@ -25,13 +25,13 @@ const SLOW_MS = 50;
 const AGAIN_MS = 1_000;
 const BACK_MS = 100;
 let isOver = false;
-let said = 0;
+let answered = 0;
 
 /** Asks again and again; a slow reader takes 300 kB a second. */
 function ask(port: number, crowd: Crowd): void {
   if (isOver) return;
   const { says, again, taking, addresses = 1 } = crowd;
-  const localAddress = `127.0.0.${STRANGER + (said % addresses)}`;
+  const localAddress = `127.0.0.${STRANGER + (answered % addresses)}`;
   const socket = connect({ host: '127.0.0.1', port, localAddress });
   const timers: NodeJS.Timeout[] = [];
   socket.on('error', () => undefined);
@@ -39,7 +39,7 @@ function ask(port: number, crowd: Crowd): void {
     for (const timer of timers) clearInterval(timer);
     setTimeout(() => ask(port, crowd), BACK_MS);
   });
-  socket.write(Buffer.from(says[said++ % says.length]!, 'latin1'));
+  socket.write(Buffer.from(says[answered++ % says.length]!, 'latin1'));
   if (again !== undefined) timers.push(setInterval(() => socket.write(Buffer.from(again, 'latin1')), AGAIN_MS));
   if (taking === 'at once') socket.resume();
   else if (taking === 'slowly') timers.push(setInterval(() => void socket.read(SLOW_BYTES), SLOW_MS));

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
-import { INDEXER, INDEXER_HASHES, openHouse } from '../../../../test/support/sync/house.ts';
+import { INDEXER, INDEXER_HASHES, openFrontDoor } from '../../../../test/support/sync/front-door.ts';
 
 const MEBIBYTE = 2 ** 20;
 
@@ -29,12 +29,12 @@ export interface Sent {
 const now = () => performance.timeOrigin + performance.now();
 
 /** The real ingress with its fan-out, in a process of its own, so that its CPU time can be told. */
-const house = await openHouse({
+const frontDoor = await openFrontDoor({
   config: { WS_MAX_PER_IP: 100_000, WS_BACKPRESSURE_STALL_MS: 600_000, WS_BACKPRESSURE_MAX_BYTES: 256 * MEBIBYTE }
 });
 const sockets: WebSocket[] = [];
-const subscribe = house.fanOut.subscribe.bind(house.fanOut);
-house.fanOut.subscribe = (id, socket, options) => {
+const subscribe = frontDoor.fanOut.subscribe.bind(frontDoor.fanOut);
+frontDoor.fanOut.subscribe = (id, socket, options) => {
   sockets.push(socket);
   socket.once('close', () => sockets.splice(sockets.indexOf(socket), 1));
   subscribe(id, socket, options);
@@ -55,7 +55,7 @@ async function send({ how, first, count, bytes, everyMs }: IngressAsk & { type: 
     if (how === 'plain') for (const socket of sockets) socket.send(message, { binary: false });
     else {
       const infraBytes = message;
-      await house.fanOut.broadcast(INDEXER, [{ type: 'block', height, bytes: message, infraBytes }], {
+      await frontDoor.fanOut.broadcast(INDEXER, [{ type: 'block', height, bytes: message, infraBytes }], {
         height,
         blockTime: 1,
         hashes: INDEXER_HASHES
@@ -83,8 +83,8 @@ async function stuff(last: number): Promise<number> {
 process.on('message', async (ask: IngressAsk) => {
   switch (ask.type) {
     case 'listen':
-      await house.app.listen({ host: '127.0.0.1', port: 0 });
-      process.send?.((house.app.server.address() as { port: number }).port);
+      await frontDoor.app.listen({ host: '127.0.0.1', port: 0 });
+      process.send?.((frontDoor.app.server.address() as { port: number }).port);
       break;
     case 'send':
       process.send?.(await send(ask));
@@ -93,6 +93,6 @@ process.on('message', async (ask: IngressAsk) => {
       process.send?.(await stuff(ask.last));
       break;
     case 'count':
-      process.send?.(house.fanOut.subscribers(INDEXER).length);
+      process.send?.(frontDoor.fanOut.subscribers(INDEXER).length);
   }
 });

@@ -51,12 +51,12 @@ test('one of three lies and is not followed: verified, and the liar is named in 
 
 test('a source without digests confirms nothing; when it has them, the replica is verified', async () => {
   let isThere = false;
-  const mute = await startLyingSource(honest, undefined, (path) => !isThere && path.startsWith('/digest/'));
-  const replica = await follow([honest, mute.url]);
+  const silent = await startLyingSource(honest, undefined, (path) => !isThere && path.startsWith('/digest/'));
+  const replica = await follow([honest, silent.url]);
   await replica.until('compared', ({ replica: standing }) => standing!.verification !== 'pending');
   assert.deepEqual([standingOf(replica).verification, standingOf(replica).verifiedHeight], ['unverified', null]);
   assert.ok(standingOf(replica).unconfirmed.length > 0);
-  assert.equal(replica.source(mute.url)!.digests, 'offers no digests');
+  assert.equal(replica.source(silent.url)!.digests, 'offers no digests');
   isThere = true;
   tip = await appendBlocks(honestRows, EPOCH, 'more');
   await replica.until('verified', ({ replica: standing }) => standing!.verifiedHeight === tip);

@@ -38,7 +38,7 @@ test('replaced once the replica has caught up, and again from time to time, with
   await eventually('the new dispensers came', () => areSame(to));
   tip = await appendBlocks(pair.source, 2, 'more');
   await replica.isLiveAt(tip);
-  await replica.until('it says as of which block', ({ replica: told }) => told?.dispensers?.height === tip);
+  await replica.until('it says as of which block', ({ replica: shown }) => shown?.dispensers?.height === tip);
   await replica.end();
 });
 
@@ -69,6 +69,6 @@ test('wrong or missing answers of a source leave them as they are and the replic
   }
   answer = {};
   await eventually('the right answer is taken', () => areSame(to));
-  await replica.until('no height was told with it', ({ replica: told }) => told?.dispensers?.height === null);
+  await replica.until('no height was told with it', ({ replica: shown }) => shown?.dispensers?.height === null);
   await replica.end();
 });

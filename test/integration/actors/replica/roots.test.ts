@@ -74,10 +74,10 @@ test('a source that lies in one row is halted for the root that says so; nothing
       }
       assert.equal((await pair.status(client))['reason'], 'state-root-mismatch');
       const [halt] = await sql(pair.replica, 'SELECT * FROM sync_halt');
-      const theirs = ((await plainRoots(pair.source)) as unknown as Record<string, string>)[root];
-      const said = JSON.parse(String(halt?.['mismatches'])) as Body;
-      assert.deepEqual({ ...said, ours: '' }, { root, height, ours: '', theirs });
-      assert.notEqual(said['ours'], theirs);
+      const sourceRoot = ((await plainRoots(pair.source)) as unknown as Record<string, string>)[root];
+      const mismatch = JSON.parse(String(halt?.['mismatches'])) as Body;
+      assert.deepEqual({ ...mismatch, ours: '' }, { root, height, ours: '', theirs: sourceRoot });
+      assert.notEqual(mismatch['ours'], sourceRoot);
       assert.equal(halt?.['block_index'], height);
       assert.deepEqual(JSON.parse(String(halt?.['sources'])), [lying.url]);
       assert.deepEqual(await rowsOf(), before);

@@ -36,12 +36,12 @@ test('ids that a reorg took and the new branch deals again name what they name t
     'CREATE TABLE index_names (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(9) NOT NULL UNIQUE)',
     "INSERT INTO index_names VALUES (1, 'first')"
   );
-  const deal = (name: string) => `INSERT INTO index_names SELECT seq, CONCAT('${name}', seq) FROM seq_2_to_600`;
+  const insertNames = (name: string) => `INSERT INTO index_names SELECT seq, CONCAT('${name}', seq) FROM seq_2_to_600`;
   const { settle } = await ReplicaWatch.start(t, database, 'indexer');
   await settle(104);
-  await sql(database, deal('old'));
+  await sql(database, insertNames('old'));
   await settle(await appendBlocks(database, 1, 'a'));
-  await sql(database, 'DELETE FROM index_names WHERE id > 1', deal('new'));
+  await sql(database, 'DELETE FROM index_names WHERE id > 1', insertNames('new'));
   await settle(await reorg(database, 1, 2, 'b'));
 });
 
@@ -255,9 +255,9 @@ test('no group begins until the readers of a snapshot are reconciled, and the ne
   await settle(105);
   const last = source.messages.at(-1);
   assert.ok(last?.type === 'block');
-  const told = last.updated_rows?.['zz_state'] ?? last.ranges?.['zz_state']?.rows;
+  const sentRows = last.updated_rows?.['zz_state'] ?? last.ranges?.['zz_state']?.rows;
   assert.deepEqual(
-    told?.map(({ name }) => name),
+    sentRows?.map(({ name }) => name),
     ['a']
   );
 });

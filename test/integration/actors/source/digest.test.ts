@@ -122,8 +122,8 @@ test('a table that changed since the last broadcast says that it is not settled,
   const { database, source } = await open(t);
   const settled = async () => {
     const names = ['tokens', 'credits', 'index_addresses', 'sync_meta'];
-    const said = await Promise.all(names.map((table) => ask<TableRanges>(source, { table, settled: true })));
-    return said.filter((ranges) => ranges.settled).map(({ table }) => table);
+    const replies = await Promise.all(names.map((table) => ask<TableRanges>(source, { table, settled: true })));
+    return replies.filter((ranges) => ranges.settled).map(({ table }) => table);
   };
   assert.deepEqual(await settled(), ['tokens', 'credits', 'index_addresses', 'sync_meta']);
   await sql(
@@ -254,10 +254,10 @@ test('a challenge has the key that was asked for; one at a time, four an hour', 
   const first = challenge(key);
   const isRefused = (error: unknown) => hasCode(error, 'RATE_LIMITED');
   await assert.rejects(challenge(key), isRefused);
-  const said = await first;
-  assert.equal(said.key, key);
-  assert.deepEqual(await challenge(key), said, 'the same rows, the same sums');
-  assert.notDeepEqual((await challenge('cd'.repeat(16))).tables, said.tables);
+  const reply = await first;
+  assert.equal(reply.key, key);
+  assert.deepEqual(await challenge(key), reply, 'the same rows, the same sums');
+  assert.notDeepEqual((await challenge('cd'.repeat(16))).tables, reply.tables);
   await challenge(key);
   await assert.rejects(challenge(key), isRefused);
 });

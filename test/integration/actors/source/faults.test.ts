@@ -152,8 +152,8 @@ test('a successor that knows nothing sends everything once: after its first grou
   };
   assert.ok((await unsettled()).length > 10, 'the test itself must make it forget');
   const first = await next();
-  const said = ({ tables }: typeof first) => [...tables].filter(([, { ranges }]) => ranges !== null);
-  assert.ok(said(first).length > 10);
+  const rangesOf = ({ tables }: typeof first) => [...tables].filter(([, { ranges }]) => ranges !== null);
+  assert.ok(rangesOf(first).length > 10);
   assert.deepEqual(await unsettled(), []);
-  assert.deepEqual(said(await next()), [], 'said once');
+  assert.deepEqual(rangesOf(await next()), [], 'said once');
 });

@@ -55,13 +55,13 @@ for (const [right, what] of [
     const fingerprint = await askSchema(first);
     await sql(database, `REVOKE ${right} ${on} FROM ${account}`);
     const tip = await appendBlocks(database, 1, 'more');
-    const told = (source: SourceThread) => String(source.report?.lastError);
-    await first.until(() => what.test(told(first)), 'the reason, in the server that runs');
+    const lastErrorOf = (source: SourceThread) => String(source.report?.lastError);
+    await first.until(() => what.test(lastErrorOf(first)), 'the reason, in the server that runs');
     assert.equal(first.resume!.height, tip - 1);
     if (right === 'SELECT') await assert.rejects(askSchema(first), { code: 'TABLE_HIDDEN' });
     await first.kill();
     const second = SourceThread.start(t, as, 'indexer', { ...options, resume: first.resume });
-    await second.until(() => what.test(told(second)), 'the reason');
+    await second.until(() => what.test(lastErrorOf(second)), 'the reason');
     assert.equal(second.report?.circuit, 'closed');
     await sql(database, `GRANT ${right} ${on} TO ${account}`);
     await second.reaches(tip);

@@ -92,8 +92,8 @@ for (const who of TELLERS) {
     const { database, watch } = await startWatched(t, 40, 1_000);
     await sql(database, "UPDATE sends SET amount = '8' ORDER BY action_index LIMIT 1");
     await watch.settle(await appendBacklog(database, 4, 'a'));
-    const told = watch.source.messages.at(-1);
-    assert.ok(told?.type === 'block' && told.group?.first === 140 && told.ranges?.['sends']?.spans.length === 1);
+    const last = watch.source.messages.at(-1);
+    assert.ok(last?.type === 'block' && last.group?.first === 140 && last.ranges?.['sends']?.spans.length === 1);
     const { recent } = watch.source.resume!;
     assert.ok(recent.at(-1)?.older?.spans['sends']);
     if (who === TELLERS[2]) {

@@ -50,16 +50,16 @@ test('changes that a block made far below it come as a numbered amendment, then 
   );
   const { settling, amended_before } = source.messages.at(-1) as unknown as Record<string, unknown>;
   assert.deepEqual({ settling, amended_before }, { settling: true, amended_before: undefined });
-  const told = source.after.filter(({ block_index }) => block_index === height);
+  const messages = source.after.filter(({ block_index }) => block_index === height);
   assert.deepEqual(
-    told.map(({ type }) => type),
+    messages.map(({ type }) => type),
     ['amendment', 'settled']
   );
-  const amendment = told[0] as AmendmentMessage;
+  const amendment = messages[0] as AmendmentMessage;
   assert.equal(amendment.number, 1);
   assert.deepEqual(amendment.ranges?.['outputs']?.rows, [{ block_index: 12, v: 7 }]);
   assert.deepEqual(
-    { ...told[1] },
+    { ...messages[1] },
     {
       type: 'settled',
       chain: 'litecoin',

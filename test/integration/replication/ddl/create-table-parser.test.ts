@@ -70,15 +70,15 @@ for (const dbType of ['indexer', 'decoder'] as const) {
     const plan = planSchema(await readTexts(source, dbType), dbType, []);
     const names = new Set(plan.tables.map(({ table }) => table.name));
     const { tables } = await readTopology(source);
-    const theirs = comparable(tables.filter(({ name }) => names.has(name)));
+    const expected = comparable(tables.filter(({ name }) => names.has(name)));
     assert.ok(names.size > 8 + TABLES.length - 2);
-    assert.deepEqual(comparable(plan.tables.map(({ table }) => table)), theirs);
+    assert.deepEqual(comparable(plan.tables.map(({ table }) => table)), expected);
 
     const replica = await connect(await createDatabase('texts_replica'));
     await replica.query('SET SESSION foreign_key_checks = 0');
     await recreateTables(replica, plan.tables);
     await finishTables(replica, plan.tables);
-    assert.deepEqual(comparable((await readTopology(replica)).tables), theirs);
+    assert.deepEqual(comparable((await readTopology(replica)).tables), expected);
     await source.end();
     await replica.end();
   });

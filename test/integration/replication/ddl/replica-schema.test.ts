@@ -64,17 +64,17 @@ test('a replica made from a typed schema describes itself as its source does, an
   await source.query(ODD);
   await source.query('CREATE TABLE odd_parent (b INT PRIMARY KEY) ENGINE=InnoDB');
   await source.query(CHILD);
-  const theirs = await readTopology(source);
+  const sourceTopology = await readTopology(source);
   const replica = await connect(await createDatabase('schema_replica'));
   await replica.query('SET SESSION foreign_key_checks = 0');
-  const plan = planSchema(record(theirs.tables), 'indexer', []);
+  const plan = planSchema(record(sourceTopology.tables), 'indexer', []);
   assert.ok(plan.tables.length > 20);
   await recreateTables(replica, plan.tables);
   await finishTables(replica, plan.tables);
   await finishTables(replica, plan.tables); // as after a death before it was noted
   const names = new Set(plan.tables.map(({ table }) => table.name));
   const made = await readTopology(replica);
-  assert.deepEqual(comparable(made.tables, names), comparable(theirs.tables, names));
+  assert.deepEqual(comparable(made.tables, names), comparable(sourceTopology.tables, names));
   assert.ok(made.tables.every(({ engine }) => engine === 'InnoDB'));
   assert.deepEqual(await followSchema(replica, plan), []);
   assert.deepEqual((await readTopology(replica)).tables, made.tables);
@@ -115,13 +115,13 @@ test('a replica follows whatever becomes of its source: columns, types, keys, re
   await replica.query('INSERT INTO plain VALUES (1, 2, NULL), (3, 4, NULL)');
   await replica.query('CREATE TABLE of_the_operator (a INT)');
   for (const statement of CHANGES) await source.query(statement);
-  const theirs = (await readTopology(source)).tables;
-  const plan = planSchema(record(theirs), 'decoder', []);
+  const sourceTables = (await readTopology(source)).tables;
+  const plan = planSchema(record(sourceTables), 'decoder', []);
   const changed = await followSchema(replica, plan);
   assert.deepEqual(changed.toSorted(), ['child', 'dropped', 'fresh', 'made', 'plain', 'renamed']);
   const made = (await readTopology(replica)).tables;
-  const names = new Set(theirs.map(({ name }) => name));
-  assert.deepEqual(comparable(made, names), comparable(theirs, names));
+  const names = new Set(sourceTables.map(({ name }) => name));
+  assert.deepEqual(comparable(made, names), comparable(sourceTables, names));
   assert.deepEqual(
     made.map(({ name }) => name).filter((name) => !names.has(name)),
     ['_gone_dropped_7', '_gone_renamed_7', 'of_the_operator']

@@ -49,8 +49,8 @@ async function bootstrap(
   for (const statement of TABLES) await control.query(statement);
   const { tables: typed } = await readTopology(control);
   const [loading, checking] = stands.map((status) => (status ? { status } : {}));
-  const told: Told = { typed, fingerprint: null, height: 7, blockHash, tables, ...loading };
-  const { url } = await startToldSource(told);
+  const announced: Told = { typed, fingerprint: null, height: 7, blockHash, tables, ...loading };
+  const { url } = await startToldSource(announced);
   const warnings: string[] = [];
   const log = Object.assign(Object.create(silentLogger), {
     warn: (_: unknown, text: string) => void warnings.push(text)
@@ -69,7 +69,7 @@ async function bootstrap(
   const own = await connect(to);
   if (again) await attempt();
   await meddle(own);
-  Object.assign(told, checking);
+  Object.assign(announced, checking);
   const outcome = await loader.check(signal).then(
     () => 'complete',
     (fault: Error) => fault.message

@@ -26,14 +26,14 @@ async function tableIn(create: string) {
 
 /** Statements that a connection was given, marked or not. */
 function listen(connection: Connection): string[] {
-  const said: string[] = [];
+  const statements: string[] = [];
   const { connection: raw } = connection as unknown as { connection: { query: (...given: unknown[]) => unknown } };
   const query = raw.query.bind(raw);
   raw.query = (first, ...rest) => {
-    said.push(typeof first === 'string' ? first : (first as { sql: string }).sql);
+    statements.push(typeof first === 'string' ? first : (first as { sql: string }).sql);
     return query(first, ...rest);
   };
-  return said;
+  return statements;
 }
 
 const TIGHT = `CREATE TABLE tight (id INT PRIMARY KEY, word VARCHAR(3) NOT NULL, raw VARBINARY(2) NULL, small TINYINT NULL,
@@ -97,9 +97,9 @@ test('SOURCE_INVALID: a row with a field too few or too many is refused before a
   const { at, table, all, end } = await tableIn('CREATE TABLE two (a INT NOT NULL, b INT NULL) ENGINE=InnoDB');
   for (const bad of [{ a: 1 }, { a: 1, b: 2, c: 3 }, {}]) {
     const own = await connect(at);
-    const said = listen(own);
+    const statements = listen(own);
     await assert.rejects(loadBatch(own, table, [{ a: 1, b: 2 }, bad], true), { code: 'SOURCE_INVALID' });
-    assert.deepEqual(said, []);
+    assert.deepEqual(statements, []);
     own.destroy();
   }
   assert.deepEqual(await all(), []);
@@ -136,7 +136,7 @@ test('every byte and every BIT pattern goes in by LOAD DATA alone, beside text i
   const { connection, table, all, end } = await tableIn(
     'CREATE TABLE bytes (n INT PRIMARY KEY, raw VARBINARY(8) NULL, few BIT(8) NULL, wide BIT(16) NULL, word VARCHAR(9) NULL) ENGINE=InnoDB CHARSET=utf8mb4'
   );
-  const said = listen(connection);
+  const statements = listen(connection);
   const bytes = (...list: number[]) => ({ __xbin__: Buffer.from(list).toString('base64') });
   const list = Array.from({ length: 256 }, (_, n) => ({
     n,
@@ -147,7 +147,7 @@ test('every byte and every BIT pattern goes in by LOAD DATA alone, beside text i
   }));
   await loadBatch(connection, table, list, true);
   assert.deepEqual(
-    said.map((sql) => sql.split(' ')[0]),
+    statements.map((sql) => sql.split(' ')[0]),
     ['BEGIN', 'LOAD', 'COMMIT']
   );
   for (const [n, row] of (await all()).entries()) {
@@ -210,20 +210,20 @@ test('a stream that is destroyed without an error ends at the deadline of its ba
 test('a stream that ends early without an error is not taken for the whole batch', async () => {
   const { connection, table, all, end } = await tableIn(MANY);
   interfere(connection, (stream) => stream.push(null));
-  const said = listen(connection);
+  const statements = listen(connection);
   await loadBatch(connection, table, LIST, true);
   assert.deepEqual(await all(), LIST);
-  assert.ok(said.some((sql) => sql.startsWith('INSERT')));
+  assert.ok(statements.some((sql) => sql.startsWith('INSERT')));
   await end();
 });
 
 test('without LOAD DATA the same rows go in by INSERT', async () => {
   const { connection, table, all, end } = await tableIn(MANY);
-  const said = listen(connection);
+  const statements = listen(connection);
   await loadBatch(connection, table, LIST, false);
   assert.deepEqual(await all(), LIST);
   assert.deepEqual(
-    said.map((sql) => sql.split(' ')[0]),
+    statements.map((sql) => sql.split(' ')[0]),
     ['BEGIN', 'INSERT', 'COMMIT']
   );
   await end();

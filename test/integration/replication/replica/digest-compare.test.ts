@@ -114,8 +114,12 @@ test('a replica with the ids of another source keeps them where a key of its own
   await writeReplicaState(writer, { ids: { source: 'the first', own: [] } });
   await sql(database, 'UPDATE rewards SET id = id + 40', 'UPDATE blocks_log SET id = id + 40');
   const options = { source: 'another' };
-  const told = await attest();
-  assert.deepEqual(told.kind === 'told' && told.different, [], 'a source that is not followed has ids of its own');
+  const attested = await attest();
+  assert.deepEqual(
+    attested.kind === 'told' && attested.different,
+    [],
+    'a source that is not followed has ids of its own'
+  );
   const found = await compare(options);
   assert.ok(found.kind === 'different');
   assert.deepEqual(
@@ -200,8 +204,8 @@ test('rows that a source tells of at another block than its digests are no diffe
   );
   const found = await compare();
   assert.ok(found.kind === 'different');
-  const told = found.tables.flatMap(({ surplus, missing }) => [...surplus, ...missing]);
-  assert.ok(told.length > 0 && !told.flat().includes('8.00000000'), JSON.stringify(told));
+  const differing = found.tables.flatMap(({ surplus, missing }) => [...surplus, ...missing]);
+  assert.ok(differing.length > 0 && !differing.flat().includes('8.00000000'), JSON.stringify(differing));
   writer.destroy();
 });
 

@@ -26,8 +26,8 @@ async function follow() {
   await writeReplicaState(writer, { schemaFingerprint: 'old' });
   const typed = (await readTopology(writer)).tables.filter(({ name }) => !name.startsWith('sync_'));
   await writer.end();
-  const told: Told = { typed, fingerprint: 'old', height: 0, blockHash: 'h0', tables: {} };
-  const source = await startToldSource(told);
+  const announced: Told = { typed, fingerprint: 'old', height: 0, blockHash: 'h0', tables: {} };
+  const source = await startToldSource(announced);
   const replica = testReplica(to, source.url);
   await replica.open();
   const sourceQuorum = new SourceQuorum(replica, () => () => undefined);
@@ -45,7 +45,7 @@ async function follow() {
   const ended = follower.follow(signal);
   const end = () => replica.close();
   const signalEnd = () => ending.abort();
-  return { to, told, source, replica, audit, ended, end, signalEnd };
+  return { to, announced, source, replica, audit, ended, end, signalEnd };
 }
 
 const catchUp = (replica: Replica) =>
@@ -77,12 +77,12 @@ test('CHAIN_BROKEN: a hand changed the stored hash of the tip: the next block is
 });
 
 test('CHAIN_BROKEN: a source that names no previous hash is held to the parent in its own rows', async () => {
-  const { to, told, source, ended, end } = await follow();
+  const { to, announced, source, ended, end } = await follow();
   const hand = await connect(to);
   await hand.query('ALTER TABLE blocks ADD COLUMN previous_block_hash VARCHAR(64) NULL');
   const { data, ...message } = FIRST;
   const [row] = data['blocks']!;
-  told.typed = (await readTopology(hand)).tables.filter(({ name }) => !name.startsWith('sync_'));
+  announced.typed = (await readTopology(hand)).tables.filter(({ name }) => !name.startsWith('sync_'));
   const blocks = [{ ...row!, previous_block_hash: 'another' }];
   source.say({ ...message, schema_fingerprint: 'new', data: { ...data, blocks } });
   assert.deepEqual(await ended, { kind: 'behind' });
@@ -111,10 +111,10 @@ test('a block within a group whose previous hash is not that of the block before
 });
 
 test('tables altered to the newer schema of the source before the first block that is made for it is applied', async () => {
-  const { to, told, source, replica, ended, end } = await follow();
+  const { to, announced, source, replica, ended, end } = await follow();
   source.say({ ...FIRST, previous_hash: 'h0', schema_fingerprint: 'old' });
-  told.fingerprint = 'new';
-  told.typed = told.typed.map((table) => {
+  announced.fingerprint = 'new';
+  announced.typed = announced.typed.map((table) => {
     if (table.name !== 'notes') return table;
     const [text] = table.columns.filter(({ name }) => name === 'text');
     return { ...table, columns: [...table.columns, { ...text!, name: 'more', default: "'none'" }] };
@@ -148,13 +148,13 @@ test('one word of a reorg below the undo journal leads to questions, and not to 
 });
 
 test('status and hashes that speak for the replica keep it; those that do not are asked for twice', async () => {
-  const { told, replica, ended, end, signalEnd } = await follow();
+  const { announced, replica, ended, end, signalEnd } = await follow();
   signalEnd();
   await ended;
-  told.status = { block_height: 0, block_hash: 'h0' };
+  announced.status = { block_height: 0, block_hash: 'h0' };
   assert.deepEqual(await catchUp(replica), { kind: 'done' });
   let asked = 0;
-  Object.defineProperty(told, 'status', {
+  Object.defineProperty(announced, 'status', {
     get: () => ({ block_height: 0, block_hash: ++asked === 1 ? 'another' : 'h0' })
   });
   assert.deepEqual(await catchUp(replica), { kind: 'done' });
@@ -206,12 +206,12 @@ test('a block that settles later is complete with all of its amendments, not bef
 });
 
 test('a replica that has caught up while amendments are to come takes them before a comparison, and one that missed some is compared', async () => {
-  const { told, source, replica, ended, end, signalEnd } = await follow();
+  const { announced, source, replica, ended, end, signalEnd } = await follow();
   source.say(SETTLING);
   await until(replica, { height: 1, complete: false });
   signalEnd();
   await ended;
-  told.status = { block_height: 1, block_hash: 'h1' };
+  announced.status = { block_height: 1, block_hash: 'h1' };
   assert.deepEqual(await catchUp(replica), { kind: 'settling' });
   await markMissing(replica);
   assert.deepEqual(await catchUp(replica), { kind: 'done' });
@@ -221,7 +221,7 @@ test('a replica that has caught up while amendments are to come takes them befor
 });
 
 test('a replica whose chain became shorter is compared, also where the status is of a moment before that', async () => {
-  const { told, source, replica, ended, end, signalEnd } = await follow();
+  const { announced, source, replica, ended, end, signalEnd } = await follow();
   source.say({ ...FIRST, previous_hash: 'h0', schema_fingerprint: 'old' });
   source.say(block(2, {}, { previous_hash: 'h1', schema_fingerprint: 'old' }));
   await until(replica, { height: 2, complete: true });
@@ -231,17 +231,17 @@ test('a replica whose chain became shorter is compared, also where the status is
   const chain = new ReplicaChain(replica, new SourceQuorum(replica, () => () => undefined));
   await chain.rollBack(0, AbortSignal.timeout(60_000));
   await writeReplicaState(replica.store.writer, { source: source.url });
-  told.status = { block_height: 2, block_hash: 'h2' };
-  Object.assign(told, { height: 1, blockHash: 'h1', tables: { blocks: [{ block_index: 1, block_hash: 'h1' }] } });
+  announced.status = { block_height: 2, block_hash: 'h2' };
+  Object.assign(announced, { height: 1, blockHash: 'h1', tables: { blocks: [{ block_index: 1, block_hash: 'h1' }] } });
   const caughtUp = chain.catchUp(true, new AbortController().signal);
   await until(replica, { height: 1, misses: true, complete: false });
-  told.status = { block_height: 1, block_hash: 'h1' };
+  announced.status = { block_height: 1, block_hash: 'h1' };
   assert.deepEqual(await caughtUp, { kind: 'done' });
   await end();
 });
 
 test('a source that grows as fast as its snapshots are applied is followed by its stream; that the replica is behind again and again is told', async () => {
-  const { told, replica, ended, end, signalEnd } = await follow();
+  const { announced, replica, ended, end, signalEnd } = await follow();
   signalEnd();
   await ended;
   const waits: (string | null)[] = [];
@@ -252,7 +252,7 @@ test('a source that grows as fast as its snapshots are applied is followed by it
     return { block_height: tip, block_hash: `h${tip}` };
   };
   const blocks = () => Array.from({ length: tip }, (_, at) => ({ block_index: at + 1, block_hash: `h${at + 1}` }));
-  Object.defineProperties(told, {
+  Object.defineProperties(announced, {
     height: { get: () => tip },
     blockHash: { get: () => `h${tip}` },
     tables: { get: () => ({ blocks: blocks() }) },

@@ -44,8 +44,8 @@ async function openIndexer() {
       const { block_hash: _, ...message } = block(height, {}, { dbType: 'indexer', ledger_hash: HASH });
       const heights = older.map((each) => Number(each['block_index']));
       const ranges = { blocks: ofBlocks(heights, [...older]) };
-      const told = { ...message, ranges, data: { blocks: [row(height, 10 * height)] } };
-      await applyBlocks(writer, known, await readReplicaState(writer), [{ target: target(height), messages: [told] }]);
+      const sent = { ...message, ranges, data: { blocks: [row(height, 10 * height)] } };
+      await applyBlocks(writer, known, await readReplicaState(writer), [{ target: target(height), messages: [sent] }]);
     },
     /** Times of the log, which must say what `blocks` says, and the root of the first epoch. */
     async log() {

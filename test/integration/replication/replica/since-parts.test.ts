@@ -88,7 +88,7 @@ test('parts of tables without blocks, where they were asked for, are made what t
 test('a since-snapshot whose parts make no sense is refused, and changes nothing', async (t) => {
   const { to, writer, before, rest } = await standing();
   writer.destroy();
-  const told = batch('sends', [spans('tx_index', [3, 3])], 'older_spans');
+  const olderBatch = batch('sends', [spans('tx_index', [3, 3])], 'older_spans');
   const refused: [RegExp, SnapshotBatch[]][] = [
     [/rows of sends come without the parts/, [batch('sends', [{ tx_index: 3, memo: null }], 'older_rows'), ...rest]],
     [/the parts of sends are ill-formed/, [batch('sends', [], 'older_spans'), ...rest]],
@@ -99,7 +99,7 @@ test('a since-snapshot whose parts make no sense is refused, and changes nothing
     [/table tokens has no older blocks/, [batch('tokens', [spans('id', [1, 9])], 'older_spans'), ...rest]],
     [/unknown table nowhere/, [batch('nowhere', [spans('id', [1, 9])], 'older_spans'), ...rest]],
     [/not an integer column/, [batch('sends', [spans('memo', [1, 9])], 'older_spans'), ...rest]],
-    [/come after the rows of the new ones/, [...rest, told]]
+    [/come after the rows of the new ones/, [...rest, olderBatch]]
   ];
   for (const [reason, batches] of refused) {
     const refusing = await openWriter(to, { generation: 2 });

@@ -7,7 +7,7 @@ import type { RunBuild } from '../../../../src/replication/snapshot/artifact-sto
 import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
 import type { SnapshotQuery } from '../../../../src/wire/data/snapshot.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
-import { type House, type HouseOptions, openHouse } from '../../../support/sync/house.ts';
+import { type FrontDoor, type FrontDoorOptions, openFrontDoor } from '../../../support/sync/front-door.ts';
 import { TEST_KEY } from '../../../support/sync/source-thread.ts';
 import { INDEXER, openPool } from './support.ts';
 
@@ -35,7 +35,7 @@ export async function run(coordinates: DatabaseCoordinates, ...statements: strin
   await connection.end();
 }
 
-export interface Site extends House {
+export interface Site extends FrontDoor {
   readonly place: { readonly host: string; readonly port: number };
   /** Builds that were begun. */
   readonly builds: () => number;
@@ -46,7 +46,7 @@ export interface Site extends House {
 }
 
 /** The front door with real builds on the pool. */
-export async function open(coordinates: DatabaseCoordinates, options: HouseOptions = {}): Promise<Site> {
+export async function open(coordinates: DatabaseCoordinates, options: FrontDoorOptions = {}): Promise<Site> {
   let begun = 0;
   let tip = 9;
   let killer = new AbortController();
@@ -55,7 +55,7 @@ export async function open(coordinates: DatabaseCoordinates, options: HouseOptio
     const either = AbortSignal.any([killer.signal, signal]);
     return pool.run('sync/build-snapshot', input, { transfer, signal: either });
   };
-  const house = await openHouse({
+  const frontDoor = await openFrontDoor({
     runBuild,
     answers: {
       'snapshot.describe': ({ query }: { query: SnapshotQuery }) => {
@@ -66,15 +66,15 @@ export async function open(coordinates: DatabaseCoordinates, options: HouseOptio
     },
     ...options
   });
-  await house.app.listen({ host: '127.0.0.1', port: 0 });
-  const { port } = house.app.server.address() as { port: number };
+  await frontDoor.app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = frontDoor.app.server.address() as { port: number };
   return {
-    ...house,
+    ...frontDoor,
     place: { host: '127.0.0.1', port },
     builds: () => begun,
     newBlock: () => {
       tip++;
-      house.fanOut.setPoint(INDEXER, {
+      frontDoor.fanOut.setPoint(INDEXER, {
         height: tip,
         blockTime: null,
         hashes: { ledger_hash: `${tip}`, actions_hash: null, contract_hash: null }

@@ -83,9 +83,9 @@ export async function build(
   try {
     const buildId = randomBytes(16).toString('hex');
     const input: BuildInput = { order, coding, path, buildId, budgetMs: 60_000, progress: port2 };
-    port1.on('message', (told: BuildProgress) => {
-      if (told.type !== 'asks') return void progress.push(told);
-      void Promise.resolve(missedUpTo(told.head)).then((missed) =>
+    port1.on('message', (sent: BuildProgress) => {
+      if (sent.type !== 'asks') return void progress.push(sent);
+      void Promise.resolve(missedUpTo(sent.head)).then((missed) =>
         port1.postMessage({ type: 'missed', missed } satisfies BuildOrder)
       );
     });

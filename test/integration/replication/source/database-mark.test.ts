@@ -72,13 +72,13 @@ test('a restored backup goes on where the broadcasts ended, elsewhere too', asyn
   const resume = await broadcastsOf(t, database);
   const copy = await copyOf(database);
   const height = await appendBacklog(copy, 2, 'a');
-  const told = [
+  const marks = [
     ['block', 143],
     ['block', 144]
   ];
-  assert.deepEqual(await startAt(t, copy, resume, height), told);
+  assert.deepEqual(await startAt(t, copy, resume, height), marks);
   const { of: _, ...unmarked } = resume;
-  assert.deepEqual(await startAt(t, copy, unmarked, height), told);
+  assert.deepEqual(await startAt(t, copy, unmarked, height), marks);
 });
 
 test('an older backup, of which blocks that were broadcast are missing, tells the reorg', async (t) => {

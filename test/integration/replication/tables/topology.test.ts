@@ -62,9 +62,9 @@ test('an account that may only read sees the same keys and their actions', async
   await connection.query(`GRANT SELECT ON \`${database.name}\`.* TO '${reader}'@'%'`);
   const asReader = await connect({ ...database, user: reader, pass: 'x' });
   t.after(() => asReader.destroy());
-  const [ours, theirs] = [await readTopology(asReader), await readTopology(connection)];
-  assert.equal(theirs.tables.flatMap(({ foreignKeys }) => foreignKeys).length, 6);
-  assert.deepEqual(ours, theirs);
+  const [asSeen, expected] = [await readTopology(asReader), await readTopology(connection)];
+  assert.equal(expected.tables.flatMap(({ foreignKeys }) => foreignKeys).length, 6);
+  assert.deepEqual(asSeen, expected);
 });
 
 test('tables whose names differ by case alone are two, each with its own columns, keys and references', async (t) => {

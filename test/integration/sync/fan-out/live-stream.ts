@@ -10,16 +10,16 @@ import type { Broadcast } from '../../../../src/wire/data/broadcast.ts';
 import { type Listener, listen, subscribe, until } from '../../../support/listener.ts';
 import {
   DECODER,
-  type House,
-  type HouseOptions,
+  type FrontDoor,
+  type FrontDoorOptions,
   INDEXER,
   INDEXER_HASHES,
   reportOf
-} from '../../../support/sync/house.ts';
+} from '../../../support/sync/front-door.ts';
 import { AT, BASE_HEIGHT, behind, block, heights, range, word, words } from '../../../support/sync/stream-messages.ts';
 
 /** A front door with a feed. */
-export interface FedHouse extends House {
+export interface FedFrontDoor extends FrontDoor {
   /** Sends to the subscribers of its indexer; done when they have been handed everything. */
   send(messages: readonly Broadcast[]): Promise<void>;
 }
@@ -35,10 +35,10 @@ async function refusal(place: string, path: string, headers: Record<string, stri
 }
 
 /** The specification's live stream, limits, keys and backpressure, at a front door whose feed is the caller's. */
-export function testLiveStream(openHouse: (options?: HouseOptions) => Promise<FedHouse>): void {
+export function testLiveStream(openFrontDoor: (options?: FrontDoorOptions) => Promise<FedFrontDoor>): void {
   test('status first, then every block in order; infra-only has its own bytes; heartbeats are seen', async () => {
-    const house = await openHouse();
-    const place = await listen(house);
+    const frontDoor = await openFrontDoor();
+    const place = await listen(frontDoor);
     const full = await subscribe(place);
     const infra = await subscribe(place, `/subscribe/indexer/${AT}?sync_mode=infra-only`);
     const decoder = await subscribe(place, `/subscribe/decoder/${AT}`);
@@ -53,7 +53,7 @@ export function testLiveStream(openHouse: (options?: HouseOptions) => Promise<Fe
     assert.deepEqual(Object.keys(full.heard[0] ?? {}).slice(0, 4), ['type', 'chain', 'network', 'dbType']);
     assert.equal((decoder.heard[0] as unknown as { block_hash: string }).block_hash, 'cc');
 
-    await house.send(range(8, 40).map((height) => block(height)));
+    await frontDoor.send(range(8, 40).map((height) => block(height)));
     await until(() => heights(full).length === 33 && heights(infra).length === 33, 'all blocks');
     assert.deepEqual(heights(full), range(8, 40));
     assert.ok(infra.heard.slice(1).every((message) => (message as { sync_mode?: string }).sync_mode === 'infra-only'));
@@ -69,8 +69,8 @@ export function testLiveStream(openHouse: (options?: HouseOptions) => Promise<Fe
     ])
       full.socket.send(junk);
     full.socket.send('{"type":"heartbeat","appliedBlock":38}');
-    await until(() => house.fanOut.subscribers(INDEXER).some(({ lag }) => lag === 2), 'the heartbeat');
-    const status = (await house.app.inject(`/status/indexer/${AT}`)).json();
+    await until(() => frontDoor.fanOut.subscribers(INDEXER).some(({ lag }) => lag === 2), 'the heartbeat');
+    const status = (await frontDoor.app.inject(`/status/indexer/${AT}`)).json();
     assert.deepEqual(
       status.subscribers.map(({ id, ...rest }: { id: string }) => rest),
       [
@@ -78,14 +78,14 @@ export function testLiveStream(openHouse: (options?: HouseOptions) => Promise<Fe
         { lastSentBlock: 40, appliedBlock: null, lag: null }
       ]
     );
-    await house.send([word('reorg', 39)]);
+    await frontDoor.send([word('reorg', 39)]);
     await until(() => infra.heard.at(-1)?.type === 'reorg', 'the reorg');
-    assert.equal(house.fanOut.subscribers(INDEXER)[0]?.lastSentBlock, 38);
+    assert.equal(frontDoor.fanOut.subscribers(INDEXER)[0]?.lastSentBlock, 38);
   });
 
   test('a subscriber that comes while blocks are broadcast sees no gap and no repeat after its status', async () => {
-    const house = await openHouse();
-    const place = await listen(house);
+    const frontDoor = await openFrontDoor();
+    const place = await listen(frontDoor);
     const listeners: Listener[] = [];
     const joining = (async () => {
       for (let n = 0; n < 60; n++) listeners.push(await subscribe(place));
@@ -94,7 +94,7 @@ export function testLiveStream(openHouse: (options?: HouseOptions) => Promise<Fe
     while (height < 600 || listeners.length < 60) {
       const batch = range(height + 1, height + 1 + (height % 7)).map((each) => block(each, 200));
       height += batch.length;
-      await house.send(batch);
+      await frontDoor.send(batch);
       await sleep(1);
     }
     await joining;
@@ -121,13 +121,13 @@ export function testLiveStream(openHouse: (options?: HouseOptions) => Promise<Fe
       range(first, first + count - 1).map((height) => block(height, 200_000));
 
     test('buffer ceiling: dropped with the exact reason, the others unaffected', async () => {
-      const house = await openHouse({ config: { WS_BACKPRESSURE_MAX_BYTES: 8_000_000 } });
-      const place = await listen(house);
+      const frontDoor = await openFrontDoor({ config: { WS_BACKPRESSURE_MAX_BYTES: 8_000_000 } });
+      const place = await listen(frontDoor);
       const good = await subscribe(place);
       const bad = await subscribe(place);
       bad.socket.pause();
       for (let height = 8; height < 108; height += 5) {
-        await house.send(blocks(height, 5));
+        await frontDoor.send(blocks(height, 5));
         await until(() => good.heard.at(-1)?.block_index === height + 4, 'the good one has them');
       }
       bad.socket.resume();
@@ -136,17 +136,17 @@ export function testLiveStream(openHouse: (options?: HouseOptions) => Promise<Fe
       const [, bytes] = /^Backpressure: buffer ceiling exceeded \((\d+) bytes\)$/.exec(reason) ?? [];
       assert.ok(Number(bytes) > 8_000_000, reason);
       assert.deepEqual(heights(good), range(8, 107));
-      assert.equal(house.fanOut.subscribers(INDEXER).length, 1);
+      assert.equal(frontDoor.fanOut.subscribers(INDEXER).length, 1);
     });
 
     test('stall: dropped with the exact reason, the others unaffected', async () => {
-      const house = await openHouse({ config: { WS_BACKPRESSURE_STALL_MS: 300 } });
-      const place = await listen(house);
+      const frontDoor = await openFrontDoor({ config: { WS_BACKPRESSURE_STALL_MS: 300 } });
+      const place = await listen(frontDoor);
       const good = await subscribe(place);
       const bad = await subscribe(place);
       bad.socket.pause();
-      const sending = house.send(blocks(8, 50));
-      await until(() => house.fanOut.subscribers(INDEXER).length === 1, 'the drop');
+      const sending = frontDoor.send(blocks(8, 50));
+      await until(() => frontDoor.fanOut.subscribers(INDEXER).length === 1, 'the drop');
       bad.socket.resume();
       await sending;
       const { code, reason } = await bad.closed;
@@ -164,51 +164,51 @@ export function testLiveStream(openHouse: (options?: HouseOptions) => Promise<Fe
     const STALL_MS = 1_000;
 
     test('is not dropped while it reads, and gets every block', async () => {
-      const house = await openHouse({
+      const frontDoor = await openFrontDoor({
         config: { WS_BACKPRESSURE_STALL_MS: STALL_MS, WS_BACKPRESSURE_MAX_BYTES: 64 * 2 ** 20 }
       });
-      const slow = await subscribe(await listen(house));
+      const slow = await subscribe(await listen(frontDoor));
       readSteadily(slow, 12_000_000);
       const began = performance.now();
-      await house.send(range(8, 7 + BLOCKS).map((height) => block(height, BLOCK_BYTES)));
+      await frontDoor.send(range(8, 7 + BLOCKS).map((height) => block(height, BLOCK_BYTES)));
       await until(
         () => slow.heard.at(-1)?.block_index === 7 + BLOCKS || slow.socket.readyState !== 1,
         'the last block'
       );
       assert.deepEqual(heights(slow), range(8, 7 + BLOCKS));
-      assert.deepEqual(house.fanOut.counts.drops, {});
-      assert.equal(house.fanOut.subscribers(INDEXER).length, 1);
+      assert.deepEqual(frontDoor.fanOut.counts.drops, {});
+      assert.equal(frontDoor.fanOut.subscribers(INDEXER).length, 1);
       assert.ok(performance.now() - began > 2 * STALL_MS, 'it took much longer than the window');
     });
 
     test('/status says which limit it is near, and that it is near none when it has all', async () => {
-      const house = await openHouse({ config: { WS_BACKPRESSURE_MAX_BYTES: 40_000_000 } });
-      const slow = await subscribe(await listen(house));
+      const frontDoor = await openFrontDoor({ config: { WS_BACKPRESSURE_MAX_BYTES: 40_000_000 } });
+      const slow = await subscribe(await listen(frontDoor));
       const nearLimit = async () =>
-        (await house.app.inject(`/status/indexer/${AT}`)).json().subscribers[0].nearLimit as object | undefined;
+        (await frontDoor.app.inject(`/status/indexer/${AT}`)).json().subscribers[0].nearLimit as object | undefined;
       assert.equal(await nearLimit(), undefined);
       slow.socket.pause();
-      await house.send(range(8, 7 + BLOCKS).map((height) => block(height, BLOCK_BYTES)));
+      await frontDoor.send(range(8, 7 + BLOCKS).map((height) => block(height, BLOCK_BYTES)));
       const { limit, percent } = (await nearLimit()) as { limit: string; percent: number };
       assert.equal(limit, 'ceiling');
-      const { bufferedBytes } = house.fanOut.subscribers(INDEXER)[0]!;
+      const { bufferedBytes } = frontDoor.fanOut.subscribers(INDEXER)[0]!;
       assert.equal(percent, Math.floor((bufferedBytes / 40_000_000) * 100));
       assert.ok(bufferedBytes < BLOCKS * BLOCK_BYTES, 'what the kernel took does not wait');
       slow.socket.resume();
       await until(() => heights(slow).length === BLOCKS, 'all blocks');
-      await until(() => house.fanOut.subscribers(INDEXER)[0]?.nearLimit === undefined, 'near none');
-      assert.equal(house.fanOut.subscribers(INDEXER)[0]?.bufferedBytes, 0);
+      await until(() => frontDoor.fanOut.subscribers(INDEXER)[0]?.nearLimit === undefined, 'near none');
+      assert.equal(frontDoor.fanOut.subscribers(INDEXER)[0]?.bufferedBytes, 0);
     });
   });
 
   test('a message that is larger than may be is sent to nobody: those whom it is for catch up, others go on', async () => {
-    const house = await openHouse({ config: { WS_MAX_MESSAGE_BYTES: 100_000 } });
-    const place = await listen(house);
+    const frontDoor = await openFrontDoor({ config: { WS_MAX_MESSAGE_BYTES: 100_000 } });
+    const place = await listen(frontDoor);
     const [full, infra] = [
       await subscribe(place),
       await subscribe(place, `/subscribe/indexer/${AT}?sync_mode=infra-only`)
     ];
-    await house.send([block(8), block(9, 100_000), block(10)]);
+    await frontDoor.send([block(8), block(9, 100_000), block(10)]);
     assert.deepEqual(await full.closed, {
       code: 1008,
       reason: 'the message is larger than clients take (block 9): catch up by snapshot'
@@ -219,16 +219,16 @@ export function testLiveStream(openHouse: (options?: HouseOptions) => Promise<Fe
     assert.equal(back.heard[0]?.block_height, 10, 'above its own block: it asks for what it lacks');
     await until(() => heights(infra).length === 3, 'the other has all');
     assert.deepEqual(heights(infra), range(8, 10));
-    assert.deepEqual(house.fanOut.counts.drops, { 'the message is larger than clients take': 1 });
+    assert.deepEqual(frontDoor.fanOut.counts.drops, { 'the message is larger than clients take': 1 });
   });
 
   test('refusals come as HTTP before the upgrade: 401, 400, 404, 429, 503', async () => {
-    const house = await openHouse({
+    const frontDoor = await openFrontDoor({
       config: { SYNC_API_KEY: 'k1', WS_MAX_PER_IP: 1 },
       reports: [reportOf(INDEXER)],
       known: [INDEXER, DECODER]
     });
-    const place = await listen(house);
+    const place = await listen(frontDoor);
     const headers = { authorization: 'Bearer k1' };
     const asked = (path: string) => refusal(place, path, headers);
     assert.equal((await refusal(place, `/subscribe/indexer/${AT}`)).status, 401);
@@ -250,20 +250,20 @@ export function testLiveStream(openHouse: (options?: HouseOptions) => Promise<Fe
     assert.equal(crowded.body.error, 'too many connections from this address');
     only.socket.close();
     await only.closed;
-    await until(() => house.fanOut.subscribers(INDEXER).length === 0, 'the place is free');
+    await until(() => frontDoor.fanOut.subscribers(INDEXER).length === 0, 'the place is free');
     const next = await subscribe(place, `/subscribe/indexer/${AT}`, ['platform-sync.v1', bearer]);
     next.socket.send('x'.repeat(5_000));
     assert.equal((await next.closed).code, 1009, 'a long message of a client ends its connection');
   });
 
   test('status comes again and again behind the blocks that it counts; silent connections are terminated', async () => {
-    const house = await openHouse({ config: { WS_STATUS_INTERVAL: 40, WS_PING_INTERVAL: 60 } });
-    const place = await listen(house);
+    const frontDoor = await openFrontDoor({ config: { WS_STATUS_INTERVAL: 40, WS_PING_INTERVAL: 60 } });
+    const place = await listen(frontDoor);
     const good = await subscribe(place);
     const silent = new WebSocket(`ws://${place}/subscribe/indexer/${AT}`, { autoPong: false });
     const gone = once(silent, 'close');
     for (let height = 8; height < 30; height++) {
-      await house.send([block(height)]);
+      await frontDoor.send([block(height)]);
       await sleep(10);
     }
     const [code] = (await gone) as [number];
@@ -278,21 +278,21 @@ export function testLiveStream(openHouse: (options?: HouseOptions) => Promise<Fe
   });
 
   test('1012 on shutdown', async () => {
-    const house = await openHouse();
-    const listener = await subscribe(await listen(house));
-    await house.app.close();
+    const frontDoor = await openFrontDoor();
+    const listener = await subscribe(await listen(frontDoor));
+    await frontDoor.app.close();
     assert.equal((await listener.closed).code, 1012);
   });
 
   describe('after= brings what followed a block', () => {
     test('first a status that says so, then each message once, also those that come meanwhile', async () => {
-      const house = await openHouse();
-      const place = await listen(house);
-      await house.send([block(8), block(9), block(10)]);
+      const frontDoor = await openFrontDoor();
+      const place = await listen(frontDoor);
+      await frontDoor.send([block(8), block(9), block(10)]);
       const back = await subscribe(place, behind(8));
       const infra = await subscribe(place, behind(9, { also: '&sync_mode=infra-only' }));
       await until(() => back.heard.length === 4 && infra.heard.length === 3, 'what followed');
-      await house.send([block(11)]);
+      await frontDoor.send([block(11)]);
       await until(() => heights(back).length === 3 && heights(infra).length === 2, 'the next block');
       assert.deepEqual(words(back), ['status', 'block 9', 'block 10', 'status', 'block 11']);
       assert.deepEqual(
@@ -300,27 +300,27 @@ export function testLiveStream(openHouse: (options?: HouseOptions) => Promise<Fe
         [true, false, false, false, false]
       );
       assert.ok(infra.heard.every(({ type, sync_mode }) => type === 'status' || sync_mode === 'infra-only'));
-      const [view] = house.fanOut.subscribers(INDEXER);
+      const [view] = frontDoor.fanOut.subscribers(INDEXER);
       assert.equal(view?.lastSentBlock, 11);
     });
 
     test('a block that is not known: 4409, and the next connection without it is served', async () => {
-      const house = await openHouse({ config: { WS_MAX_MESSAGE_BYTES: 100_000 } });
-      const place = await listen(house);
+      const frontDoor = await openFrontDoor({ config: { WS_MAX_MESSAGE_BYTES: 100_000 } });
+      const place = await listen(frontDoor);
       const refused = async (asked: string) => {
         const { closed, heard } = await subscribe(place, asked);
         assert.deepEqual(await closed, { code: 4409, reason: 'take a snapshot' });
         assert.equal(heard.length, 0);
       };
       await refused(behind(7));
-      await house.send([block(8), block(9)]);
+      await frontDoor.send([block(8), block(9)]);
       await refused(behind(8, { branch: 'other' }));
       await refused(behind(12));
-      await house.send([block(10, 100_000)]); // its subscribers catch up by snapshot
+      await frontDoor.send([block(10, 100_000)]); // its subscribers catch up by snapshot
       await refused(behind(9));
-      await house.send([block(11), block(12)]);
+      await frontDoor.send([block(11), block(12)]);
       const cut = await subscribe(place);
-      house.fanOut.breakOff(INDEXER, 'a gap');
+      frontDoor.fanOut.breakOff(INDEXER, 'a gap');
       assert.deepEqual(await cut.closed, { code: 1008, reason: 'a gap' });
       await refused(behind(11));
       const next = await subscribe(place);
@@ -330,9 +330,9 @@ export function testLiveStream(openHouse: (options?: HouseOptions) => Promise<Fe
     });
 
     test('a reorg meanwhile is among it, also where the new branch has a block of the same hash', async () => {
-      const house = await openHouse();
-      const place = await listen(house);
-      await house.send([block(8), block(9), word('reorg', 8), block(8), block(9, 0, 'b')]);
+      const frontDoor = await openFrontDoor();
+      const place = await listen(frontDoor);
+      await frontDoor.send([block(8), block(9), word('reorg', 8), block(8), block(9, 0, 'b')]);
       const [before, orphaned, stands] = [
         await subscribe(place, behind(8)),
         await subscribe(place, behind(9)),
@@ -345,25 +345,25 @@ export function testLiveStream(openHouse: (options?: HouseOptions) => Promise<Fe
     });
 
     test('a reorg is among it also where the block that it replaced is of the same hash and not here any more', async () => {
-      const house = await openHouse();
-      const place = await listen(house);
-      await house.send([word('reorg', BASE_HEIGHT), block(7), block(8)]);
+      const frontDoor = await openFrontDoor();
+      const place = await listen(frontDoor);
+      await frontDoor.send([word('reorg', BASE_HEIGHT), block(7), block(8)]);
       const before = await subscribe(place, behind(7));
       await until(() => before.heard.length === 5, 'all');
       assert.deepEqual(words(before), ['status', 'reorg 7', 'block 7', 'block 8', 'status']);
     });
 
     test('a slow reader gets more than its buffer holds, and then what comes', async () => {
-      const house = await openHouse({ config: { WS_BACKPRESSURE_MAX_BYTES: 4_000_000 } });
-      const place = await listen(house);
-      await house.send(range(8, 16).map((height) => block(height, 1_500_000)));
+      const frontDoor = await openFrontDoor({ config: { WS_BACKPRESSURE_MAX_BYTES: 4_000_000 } });
+      const place = await listen(frontDoor);
+      await frontDoor.send(range(8, 16).map((height) => block(height, 1_500_000)));
       const slow = await subscribe(place, behind(8));
       readSteadily(slow, 40_000_000);
       await until(() => slow.heard.length > 1, 'it begins');
-      await house.send([block(17)]);
+      await frontDoor.send([block(17)]);
       await until(() => heights(slow).at(-1) === 17, 'all of it');
       assert.deepEqual(heights(slow), range(9, 17));
-      assert.deepEqual(house.fanOut.counts.drops, {});
+      assert.deepEqual(frontDoor.fanOut.counts.drops, {});
     });
   });
 }

@@ -14,7 +14,7 @@ import {
 } from '../../../../src/replication/snapshot/artifact-store.ts';
 import type { BuildProgress } from '../../../../src/replication/snapshot/build-messages.ts';
 import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
-import { openHouse } from '../../../support/sync/house.ts';
+import { openFrontDoor } from '../../../support/sync/front-door.ts';
 import {
   closeGate,
   countBuilds,
@@ -31,23 +31,23 @@ import {
 import { FULL, INDEXER, orderOf } from '../../replication/snapshot/support.ts';
 
 test('a body ends when no group can begin before its source is told what the readers stand on', async () => {
-  const told: string[] = [];
+  const lines: string[] = [];
   const [isHeld, isNoted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const source: SnapshotSource = {
     missed: async () => null,
     pauseGroups: async (_, __, height) => {
-      told.push(`pause ${height}`);
+      lines.push(`pause ${height}`);
       await isHeld.promise;
     },
     reconcile: async (_, __, checksums) => {
-      told.push(`reconcile ${checksums?.height}, ${Object.keys(checksums?.tables ?? {}).length} tables`);
+      lines.push(`reconcile ${checksums?.height}, ${Object.keys(checksums?.tables ?? {}).length} tables`);
       isNoted.resolve();
     }
   };
   const site = await open(await database(1), { store: { source } });
   const growing = await get(site);
   const etag = String(growing.headers.etag);
-  for (let tries = 0; told.length === 0; tries++) {
+  for (let tries = 0; lines.length === 0; tries++) {
     assert.ok(tries < 500, 'the body is written');
     await sleep(10);
   }
@@ -55,7 +55,7 @@ test('a body ends when no group can begin before its source is told what the rea
   isHeld.resolve();
   gunzipSync(await growing.body());
   await isNoted.promise;
-  assert.deepEqual(told, ['pause 9', 'reconcile 9, 3 tables']);
+  assert.deepEqual(lines, ['pause 9', 'reconcile 9, 3 tables']);
   assert.equal((await download(site)).headers.etag, etag);
 });
 
@@ -77,7 +77,7 @@ test('a build that dies when its body is out lets groups go on, and its artifact
       isNoted.resolve();
     }
   };
-  const { artifacts, directory } = await openHouse({ runBuild, store: { source } });
+  const { artifacts, directory } = await openFrontDoor({ runBuild, store: { source } });
   const order = orderOf({ host: 'nowhere', port: 1, name: 'none', user: 'none', pass: 'none' });
   const artifact = await artifacts.obtain(order, 'gzip');
   await artifact.whenBeyond(3);

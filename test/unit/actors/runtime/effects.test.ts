@@ -14,32 +14,32 @@ const broken = new PlatformError('DATABASE_UNAVAILABLE', { reason: 'broken' });
 
 test('one at a time, in the order in which they began', async () => {
   const effects = open();
-  const told: string[] = [];
+  const lines: string[] = [];
   const slow = effects.effect('slow', async () => {
     await sleep(20);
-    told.push('slow');
+    lines.push('slow');
     return 1;
   });
-  const quick = effects.effect('quick', async () => told.push('quick'));
+  const quick = effects.effect('quick', async () => lines.push('quick'));
   const actors = [begin(slow), begin(quick)];
   assert.deepEqual(await Promise.all(actors.map(toPromise)), [1, 2]);
-  assert.deepEqual(told, ['slow', 'quick']);
+  assert.deepEqual(lines, ['slow', 'quick']);
 });
 
 test('an effect whose state is left is cancelled; the next begins when it has ended', async () => {
   const effects = open();
-  const told: string[] = [];
+  const lines: string[] = [];
   const held = begin(
     effects.effect('held', async (signal) => {
       await sleep(60_000, undefined, { signal }).catch(() => sleep(20));
-      told.push('held ended');
+      lines.push('held ended');
       return 1;
     })
   );
   await sleep(1);
   held.stop();
-  await toPromise(begin(effects.effect('next', async () => told.push('next'))));
-  assert.deepEqual(told, ['held ended', 'next']);
+  await toPromise(begin(effects.effect('next', async () => lines.push('next'))));
+  assert.deepEqual(lines, ['held ended', 'next']);
 });
 
 test('one that is cancelled before its turn never begins', async () => {

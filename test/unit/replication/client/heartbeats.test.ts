@@ -16,7 +16,7 @@ const SEED = '55'.repeat(32);
 
 /** Heartbeats whose stream and source only note what they are sent, on a clock of the test's. */
 function stage(t: { after(act: () => void): void }) {
-  const said: (HeartbeatMessage | AuthMessage)[] = [];
+  const sent: (HeartbeatMessage | AuthMessage)[] = [];
   const posted: HeartbeatBody[] = [];
   const state = {
     applied: null as Applied | null,
@@ -39,7 +39,7 @@ function stage(t: { after(act: () => void): void }) {
   });
   t.after(() => heartbeats.close());
   const open = () => {
-    state.stream = { send: (message: HeartbeatMessage) => said.push(message) > 0 } as unknown as Subscription;
+    state.stream = { send: (message: HeartbeatMessage) => sent.push(message) > 0 } as unknown as Subscription;
   };
   const at = (height: number) => {
     state.applied = { height, blockTime: 7 };
@@ -48,16 +48,16 @@ function stage(t: { after(act: () => void): void }) {
     state.now += ms;
     heartbeats.tick(state.now);
   };
-  const heights = () => said.flatMap((message) => (message.type === 'heartbeat' ? [message.appliedBlock] : []));
-  return { state, said, posted, faults, open, at, tick, heights };
+  const heights = () => sent.flatMap((message) => (message.type === 'heartbeat' ? [message.appliedBlock] : []));
+  return { state, sent, posted, faults, open, at, tick, heights };
 }
 
 test('on a new stream: auth first, once, then where the replica is; nothing while there is no replica', (t) => {
-  const { said, posted, open, at, tick, heights } = stage(t);
+  const { sent, posted, open, at, tick, heights } = stage(t);
   open();
   tick(0);
   assert.deepEqual(
-    said.map(({ type }) => type),
+    sent.map(({ type }) => type),
     ['auth']
   );
   at(5);
@@ -66,7 +66,7 @@ test('on a new stream: auth first, once, then where the replica is; nothing whil
   open();
   tick(1_000);
   assert.deepEqual(
-    said.map(({ type }) => type),
+    sent.map(({ type }) => type),
     ['auth', 'heartbeat', 'auth', 'heartbeat'],
     'its successor knows neither'
   );
@@ -101,14 +101,14 @@ test('ten blocks are told at the next second, fewer after five, none after thirt
 test('never two within a second, and never more than thirty seconds and a tick without one', (t) => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.nat(30), fc.nat(1_500)), { minLength: 1, maxLength: 60 }), (steps) => {
-      const { state, said, open, at, tick } = stage(t);
+      const { state, sent, open, at, tick } = stage(t);
       open();
       const times: number[] = [];
       for (const [blocks, pause] of steps) {
         at((state.applied?.height ?? 0) + blocks);
-        const before = said.length;
+        const before = sent.length;
         tick(pause);
-        if (said.slice(before).some(({ type }) => type === 'heartbeat')) times.push(state.now);
+        if (sent.slice(before).some(({ type }) => type === 'heartbeat')) times.push(state.now);
       }
       const pauses = times.slice(1).map((time, index) => time - times[index]!);
       assert.ok(pauses.every((pause) => pause >= 1_000 && pause <= 30_000 + 1_500));

@@ -22,13 +22,13 @@ test('messages that wait are parsed ahead, in order, and a fault comes to the on
   );
   t.after(() => stream.close());
   const [socket] = await connected;
-  const said = [reorg(5), reorg(6), '{"type":"reorg"', reorg(7)];
-  for (const text of said) socket.send(text);
-  while (stream.waiting < said.length) await turn();
-  for (let turns = 0; turns < said.length; turns++) await turn();
-  assert.equal(stream.waiting, said.length, 'whatever is parsed waits all the same');
+  const messages = [reorg(5), reorg(6), '{"type":"reorg"', reorg(7)];
+  for (const text of messages) socket.send(text);
+  while (stream.waiting < messages.length) await turn();
+  for (let turns = 0; turns < messages.length; turns++) await turn();
+  assert.equal(stream.waiting, messages.length, 'whatever is parsed waits all the same');
   for (const expected of [5, 6]) {
-    assert.equal(stream.nextBytes, said[0]!.length);
+    assert.equal(stream.nextBytes, messages[0]!.length);
     const message = await stream.next(0, PATIENCE);
     assert.equal(message?.type === 'reorg' && message.block_index, expected);
   }

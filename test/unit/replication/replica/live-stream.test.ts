@@ -27,8 +27,8 @@ async function open(answer: (path: string) => 'resumed' | 'plain' | 'refused', s
     asked.push(url.split('amendments=1')[1]!);
     const how = answer(url);
     if (how === 'refused') socket.close(4409, 'take a snapshot');
-    const told = { type: 'status', ...ID, block_height: 7, block_time: 1, ...STATE.hashes };
-    if (how !== 'refused') socket.send(JSON.stringify({ ...told, ...(how === 'resumed' && { resumed: true }) }));
+    const status = { type: 'status', ...ID, block_height: 7, block_time: 1, ...STATE.hashes };
+    if (how !== 'refused') socket.send(JSON.stringify({ ...status, ...(how === 'resumed' && { resumed: true }) }));
   });
   const client = new SourceClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, undefined, ID);
   const store = { knownState: state as unknown as ReplicaState, toldFork: null, isTorn: false, contradicted: false };

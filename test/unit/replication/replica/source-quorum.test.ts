@@ -107,8 +107,8 @@ test('a contested block is held, told with who said what, and applied when the m
   const heard = () => replica.sources.records.filter(({ state }) => state === 'heard').length;
   await eventually('both others are heard', async () => heard() === 2);
   assert.equal(await sourceQuorum.confirm(7, hashes('x'), signal), 'agreed');
-  const told = lines.find(({ msg }) => msg === 'hash mismatch between sources at block 7');
-  assert.deepEqual(told?.said, { [a.url]: 'aa::x', [c.url]: 'aa::y' });
+  const mismatch = lines.find(({ msg }) => msg === 'hash mismatch between sources at block 7');
+  assert.deepEqual(mismatch?.said, { [a.url]: 'aa::x', [c.url]: 'aa::y' });
   assert.deepEqual(
     replica.sources.records.map(({ url, dissents }) => [url, dissents]),
     [
@@ -189,9 +189,9 @@ test('a block that the others have passed and cannot name is left to a later one
     await sourceQuorum.confirmOwnBlock(7, hashes('z'), { said: hashes('x'), hasBlock: false }, signal),
     'unnamed'
   );
-  const told = lines.filter(({ msg }) => msg.startsWith('sources beyond block 7 cannot name it'));
+  const warnings = lines.filter(({ msg }) => msg.startsWith('sources beyond block 7 cannot name it'));
   assert.deepEqual(
-    told.map((line) => (line as { sources?: unknown }).sources),
+    warnings.map((line) => (line as { sources?: unknown }).sources),
     [[b.url]]
   );
   assert.equal(await sourceQuorum.confirm(2_000, hashes('x'), signal), 'agreed');

@@ -32,7 +32,7 @@ test('a resume point lists what the newest groups told of 5000 older parts in al
 });
 
 const hashes = (height: number) => ({ block_hash: `h${height}` });
-const told = (height: number, spans: Record<string, [number, number][]> = {}) => ({
+const sentBlock = (height: number, spans: Record<string, [number, number][]> = {}) => ({
   height,
   hashes: hashes(height),
   lookupsBefore: {},
@@ -43,13 +43,13 @@ const at = (height: number) => ({ height, hashes: hashes(height) });
 
 test('a reader is told the parts of what the groups after its block told, of tables that have blocks and of others', () => {
   const recent = [
-    told(3),
-    told(4, { sends: [[1, 1]] }),
-    told(5, {
+    sentBlock(3),
+    sentBlock(4, { sends: [[1, 1]] }),
+    sentBlock(5, {
       sends: [[3, 4]],
       tokens: [[1, 9]]
     }),
-    told(6, { sends: [[5, 5]] })
+    sentBlock(6, { sends: [[5, 5]] })
   ];
   const all = { ...known, recent };
   assert.deepEqual(missedSince(4, at(6), all), { from: 5, spans: { sends: [[3, 5]] }, others: { tokens: [[1, 9]] } });
@@ -64,8 +64,8 @@ test('a reader is told the parts of what the groups after its block told, of tab
 });
 
 test('a reader is told what amendments changed of the block that it stands at: they may have come after it left', () => {
-  const amended = { ...told(4, { sends: [[1, 1]], tokens: [[7, 8]] }), amended: 1 };
-  const all = { ...known, recent: [told(3), amended, told(5, { sends: [[3, 3]] })] };
+  const amended = { ...sentBlock(4, { sends: [[1, 1]], tokens: [[7, 8]] }), amended: 1 };
+  const all = { ...known, recent: [sentBlock(3), amended, sentBlock(5, { sends: [[3, 3]] })] };
   const expected = {
     from: 5,
     spans: {
@@ -77,29 +77,33 @@ test('a reader is told what amendments changed of the block that it stands at: t
     others: { tokens: [[7, 8]] }
   };
   assert.deepEqual(missedSince(4, at(5), all), expected);
-  const unlisted = { ...all, recent: [told(3), { ...amended, older: null }, told(5)] };
+  const unlisted = { ...all, recent: [sentBlock(3), { ...amended, older: null }, sentBlock(5)] };
   assert.equal(missedSince(4, at(5), unlisted), null);
 });
 
 test('missed changes of a reader are not known if one of the groups is not, or sent too much', () => {
-  const recent = [told(4), told(5), told(6)];
+  const recent = [sentBlock(4), sentBlock(5), sentBlock(6)];
   const of = (since: number, list: Told['recent'] = recent, head = at(6)) =>
     missedSince(since, head, { ...known, recent: list });
   assert.equal(of(2), null, 'block 3 is not remembered');
   assert.equal(of(7), null, 'above the tip');
   assert.equal(of(3, []), null);
   assert.equal(of(3), null, 'the block that it stands at is not');
-  assert.equal(of(4, [at(4), told(5), told(6)]), null, 'the block that it stands at is from before the start');
+  assert.equal(
+    of(4, [at(4), sentBlock(5), sentBlock(6)]),
+    null,
+    'the block that it stands at is from before the start'
+  );
   assert.equal(of(4, recent, at(7)), null, 'a block that is not broadcast yet');
   assert.equal(of(4, recent, { height: 6, hashes: hashes(7) }), null, 'a block of another branch');
-  assert.equal(of(4, [told(4), { ...told(5), older: null }, told(6)]), null);
-  assert.equal(of(4, [told(4), at(5), told(6)]), null, 'a block from before the start');
+  assert.equal(of(4, [sentBlock(4), { ...sentBlock(5), older: null }, sentBlock(6)]), null);
+  assert.equal(of(4, [sentBlock(4), at(5), sentBlock(6)]), null, 'a block from before the start');
   const scattered = Array.from({ length: 5_001 }, (_, value): [number, number] => [2 * value, 2 * value]);
-  assert.equal(of(5, [told(5), told(6, { sends: scattered })]), null);
+  assert.equal(of(5, [sentBlock(5), sentBlock(6, { sends: scattered })]), null);
 });
 
 test('a reader on a block that a reorg replaced gets the blocks from the fork on, and what was sent since', () => {
-  const recent = [told(3), told(4, { sends: [[1, 1]] }), told(5), told(6)];
+  const recent = [sentBlock(3), sentBlock(4, { sends: [[1, 1]] }), sentBlock(5), sentBlock(6)];
   const all = { ...known, recent, forks: [{ fork: 4, height: 5 }] };
   assert.deepEqual(missedSince(5, at(6), all), { from: 4, spans: { sends: [[1, 1]] }, others: {} });
   assert.equal(missedSince(6, at(6), all)?.from, 7);
@@ -107,7 +111,7 @@ test('a reader on a block that a reorg replaced gets the blocks from the fork on
 });
 
 test('a reader that undid groups whose older rows nobody knows takes tables without blocks whole', () => {
-  const recent = [told(3), told(4), told(5), told(6)];
+  const recent = [sentBlock(3), sentBlock(4), sentBlock(5), sentBlock(6)];
   const all = { ...known, recent, forks: [{ fork: 4, height: 5, isUnlisted: true }] };
   assert.deepEqual(
     [3, 5, 6].map((since) => missedSince(since, at(6), all)?.others),
@@ -117,7 +121,7 @@ test('a reader that undid groups whose older rows nobody knows takes tables with
 
 test('a reader within a group gets the blocks of the group again: their rows are as of its last one', () => {
   const inside = (height: number) => ({ height, hashes: hashes(height), lookupsBefore: {}, within: 4 });
-  const recent = [told(3), inside(4), inside(5), told(6), told(7)];
+  const recent = [sentBlock(3), inside(4), inside(5), sentBlock(6), sentBlock(7)];
   const from = (since: number) => missedSince(since, at(7), { ...known, recent })?.from;
   assert.deepEqual([3, 4, 5, 6].map(from), [4, 4, 4, 7]);
 });

@@ -23,12 +23,12 @@ const isIn = (value: number | null, each: Span) =>
 test('property: what some spans have without others, in common with them, and a value within them, is as value by value', () => {
   fc.assert(
     fc.property(lists, lists, (spans, others) => {
-      const [ours, theirs] = [valuesOf(spans), valuesOf(others)];
-      assert.deepEqual(valuesOf(withoutSpans(spans, others)), ours.difference(theirs));
-      assert.deepEqual(valuesOf(commonSpans(spans, others)), ours.intersection(theirs));
+      const [values, otherValues] = [valuesOf(spans), valuesOf(others)];
+      assert.deepEqual(valuesOf(withoutSpans(spans, others)), values.difference(otherValues));
+      assert.deepEqual(valuesOf(commonSpans(spans, others)), values.intersection(otherValues));
       assert.deepEqual(withoutSpans(spans, others), mergeSpans(withoutSpans(spans, others)));
       const isWithin = within(spans);
-      for (const value of [null, ...Array(LAST + 1).keys()]) assert.equal(isWithin(value), ours.has(value));
+      for (const value of [null, ...Array(LAST + 1).keys()]) assert.equal(isWithin(value), values.has(value));
     })
   );
 });

@@ -24,9 +24,9 @@ test('RFC 8032: key and signature are those of another implementation', () => {
   const key = signingKey(seed);
   assert.equal(key.pubkey, 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a');
   const pkcs8 = Buffer.from(`302e020100300506032b657004220420${seed}`, 'hex');
-  const theirs = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' });
-  assert.equal(signTime(NOW_S, key), sign(null, Buffer.from('1700000000'), theirs).toString('hex'));
-  assert.ok(createPublicKey(theirs));
+  const otherKey = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' });
+  assert.equal(signTime(NOW_S, key), sign(null, Buffer.from('1700000000'), otherKey).toString('hex'));
+  assert.ok(createPublicKey(otherKey));
 });
 
 test('a signature holds for its time and key alone', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type SyncLane, syncPipeline } from '../../../../src/sync/http/pipeline.ts';
 import type { DatabaseReport } from '../../../../src/wire/state/report.ts';
-import { actorViewOf, INDEXER, openHouse, reportOf } from '../../../support/sync/house.ts';
+import { actorViewOf, INDEXER, openFrontDoor, reportOf } from '../../../support/sync/front-door.ts';
 
 const lane = (report: DatabaseReport | null, subscribers: SyncLane['subscribers'] = []): SyncLane => ({
   ...actorViewOf(INDEXER),
@@ -150,7 +150,7 @@ test('a hub that has not answered, and an actor that has not reported, are shown
 });
 
 test('200: the pipeline comes with every look at the service', async () => {
-  const { app } = await openHouse();
+  const { app } = await openFrontDoor();
   const { pipeline } = (await app.inject('/debug/live')).json();
   assert.equal(pipeline.nodes.length, 1 + 2 * 3);
   assert.equal(pipeline.edges.length, 2 * 2);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openHouse } from '../../../support/sync/house.ts';
+import { openFrontDoor } from '../../../support/sync/front-door.ts';
 
 test('200 in both modes, with the fields of the record and no others; 401 without the key', async () => {
   const entry = {
@@ -16,7 +16,7 @@ test('200 in both modes, with the fields of the record and no others; 401 withou
     row_estimate: 40
   };
   for (const SYNC_MODE of ['server', 'client'] as const) {
-    const { app } = await openHouse({
+    const { app } = await openFrontDoor({
       config: { SYNC_MODE, SYNC_API_KEY: 'k1' },
       catalog: { generated_at: '2026-01-02T03:04:05.000Z', databases: [{ ...entry, pass: 'secret' } as typeof entry] }
     });

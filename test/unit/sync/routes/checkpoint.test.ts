@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PlatformError } from '../../../../src/errors.ts';
 import type { Checkpoint } from '../../../../src/wire/log/checkpoint.ts';
-import { openHouse } from '../../../support/sync/house.ts';
+import { openFrontDoor } from '../../../support/sync/front-door.ts';
 
 const AT = 'bitcoin/regtest';
 const CHECKPOINT: Checkpoint = {
@@ -24,7 +24,7 @@ const CHECKPOINT: Checkpoint = {
 
 test('200 for the latest and one by height; 404 where there is none; 400 for what is no height, and for a decoder', async () => {
   const asked: unknown[] = [];
-  const { app } = await openHouse({
+  const { app } = await openFrontDoor({
     answers: {
       'checkpoint.read': ({ height }: { height: number | null }) => {
         asked.push(height);
@@ -49,6 +49,6 @@ test('200 for the latest and one by height; 404 where there is none; 400 for wha
 });
 
 test('403 in client mode', async () => {
-  const { app } = await openHouse({ config: { SYNC_MODE: 'client' } });
+  const { app } = await openFrontDoor({ config: { SYNC_MODE: 'client' } });
   assert.equal((await app.inject(`/checkpoint/indexer/${AT}/latest`)).statusCode, 403);
 });

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '../../../../src/errors.ts';
 import type { DigestPart, DigestQuery } from '../../../../src/wire/data/digest.ts';
-import { INDEXER, openHouse, reportOf } from '../../../support/sync/house.ts';
+import { INDEXER, openFrontDoor, reportOf } from '../../../support/sync/front-door.ts';
 
 const AT = 'bitcoin/regtest';
 const URL = `/digest/indexer/${AT}`;
@@ -11,7 +11,7 @@ const KEY = 'ab'.repeat(16);
 
 describe('server mode', async () => {
   const asked: DigestQuery[] = [];
-  const { app } = await openHouse({
+  const { app } = await openFrontDoor({
     answers: {
       'digest.key': () => ({ body: '{"key":"k"}' }),
       'digest.challenge': ({ key }: { key: string }) => ({ body: JSON.stringify({ key }) }),
@@ -94,7 +94,7 @@ test('the key of the tip, or of a part of its tables; a challenge only for an op
     'digest.key': ({ part }: { part: DigestPart }) => ({ body: JSON.stringify({ key: 'k', part }) }),
     'digest.challenge': ({ key }: { key: string }) => ({ body: JSON.stringify({ key }) })
   };
-  const { app } = await openHouse({ answers });
+  const { app } = await openFrontDoor({ answers });
   const partOf = async (query: string) => (await app.inject(`${URL}/key${query}`)).json().part;
   assert.equal(await partOf(''), null);
   assert.deepEqual(await partOf('?only=sends'), { only: 'sends' });
@@ -102,7 +102,7 @@ test('the key of the tip, or of a part of its tables; a challenge only for an op
   for (const bad of ['?only=a%60b', '?without=', '?without=a,,b'])
     assert.equal((await app.inject(`${URL}/key${bad}`)).statusCode, 400, bad);
   assert.equal((await app.inject(`${URL}/challenge/${KEY}`)).statusCode, 401, 'no key is configured');
-  const locked = await openHouse({ answers, config: { SYNC_API_KEY: 'k1' } });
+  const locked = await openFrontDoor({ answers, config: { SYNC_API_KEY: 'k1' } });
   const headers = { authorization: 'Bearer k1' };
   const answer = await locked.app.inject({ url: `${URL}/challenge/${KEY}`, headers });
   assert.deepEqual(answer.json(), { key: KEY });
@@ -111,9 +111,9 @@ test('the key of the tip, or of a part of its tables; a challenge only for an op
 });
 
 test('401 without the key; 403 in client mode, after 400 and before 404', async () => {
-  const locked = await openHouse({ config: { SYNC_API_KEY: 'k1' } });
+  const locked = await openFrontDoor({ config: { SYNC_API_KEY: 'k1' } });
   assert.equal((await locked.app.inject(URL)).statusCode, 401);
-  const { app } = await openHouse({
+  const { app } = await openFrontDoor({
     config: { SYNC_MODE: 'client' },
     reports: [reportOf(INDEXER, { mode: 'client' })]
   });
@@ -129,7 +129,7 @@ test('three hundred keys and parts that one network names leave the mailbox of t
     underWay--;
     return { body: '{}' };
   };
-  const { app } = await openHouse({ answers: { 'digest.key': answer, 'digest.read': answer } });
+  const { app } = await openFrontDoor({ answers: { 'digest.key': answer, 'digest.read': answer } });
   const asked = Array.from({ length: 300 }, (_, n) => [
     `${URL}?key=${n.toString(16).padStart(32, '0')}`,
     `${URL}?table=t${n}&key=${KEY}`,
@@ -148,7 +148,7 @@ test('a key that a crowd asked for before is told at the place of whoever else a
     if (part !== null) await promise;
     return { body: '{"key":"k"}' };
   };
-  const { app } = await openHouse({ answers: { 'digest.key': key } });
+  const { app } = await openFrontDoor({ answers: { 'digest.key': key } });
   const ask = async (remoteAddress: string, query = '') =>
     (await app.inject({ url: `${URL}/key${query}`, remoteAddress })).statusCode;
   const crowd = Array.from({ length: 40 }, (_, n) => ask(`2001:db8:7:${n}::1`, `?only=t${n}`));

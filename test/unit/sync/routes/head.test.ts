@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { INDEXER, openHouse, reportOf } from '../../../support/sync/house.ts';
+import { INDEXER, openFrontDoor, reportOf } from '../../../support/sync/front-door.ts';
 
 const AT = 'bitcoin/regtest';
 const READING = [
@@ -16,7 +16,7 @@ const READING = [
 ];
 
 test('200 HEAD without a body of what is read from a database: nothing is read', async () => {
-  const { app } = await openHouse(); // whoever asks an actor here fails
+  const { app } = await openFrontDoor(); // whoever asks an actor here fails
   for (const url of READING) {
     const answer = await app.inject({ method: 'HEAD', url });
     assert.deepEqual([answer.statusCode, answer.body, answer.headers['content-length']], [200, '', undefined], url);
@@ -26,9 +26,9 @@ test('200 HEAD without a body of what is read from a database: nothing is read',
 });
 
 test('HEAD is refused as GET is: 400, 401, 403, 404, 503', async () => {
-  const open = await openHouse({ reports: [reportOf(INDEXER, { circuit: 'open' })] });
-  const client = await openHouse({ config: { SYNC_MODE: 'client' } });
-  const keyed = await openHouse({ config: { SYNC_API_KEY: 'secret' } });
+  const open = await openFrontDoor({ reports: [reportOf(INDEXER, { circuit: 'open' })] });
+  const client = await openFrontDoor({ config: { SYNC_MODE: 'client' } });
+  const keyed = await openFrontDoor({ config: { SYNC_API_KEY: 'secret' } });
   for (const [{ app }, url, status] of [
     [open, `/schema/x/${AT}`, 400],
     [open, `/transparency/indexer/${AT}/proof/none`, 400],

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DECODER, INDEXER, openHouse, reportOf } from '../../../support/sync/house.ts';
+import { DECODER, INDEXER, openFrontDoor, reportOf } from '../../../support/sync/front-door.ts';
 
 test('200 while no circuit is open: closed, half-open, and null while the actor is down', async () => {
-  const { app } = await openHouse({
+  const { app } = await openFrontDoor({
     reports: [reportOf(INDEXER), reportOf(DECODER, { circuit: 'half-open' })],
     known: [INDEXER, DECODER, { ...INDEXER, chain: 'litecoin' }]
   });
@@ -23,7 +23,7 @@ test('200 while no circuit is open: closed, half-open, and null while the actor 
 });
 
 test('503 and degraded with the same body when any circuit is open', async () => {
-  const { app } = await openHouse({ reports: [reportOf(INDEXER, { circuit: 'open' }), reportOf(DECODER)] });
+  const { app } = await openFrontDoor({ reports: [reportOf(INDEXER, { circuit: 'open' }), reportOf(DECODER)] });
   const answer = await app.inject('/health');
   assert.equal(answer.statusCode, 503);
   const { status, databases } = answer.json();
@@ -36,13 +36,13 @@ test('503 and degraded with the same body when any circuit is open', async () =>
 });
 
 test('200 for a client that is halted, and before anything is discovered', async () => {
-  const client = await openHouse({
+  const client = await openFrontDoor({
     config: { SYNC_MODE: 'client' },
     reports: [reportOf(INDEXER, { phase: 'halted' })]
   });
   const answer = await client.app.inject('/health');
   assert.equal(answer.statusCode, 200);
   assert.equal(answer.json().mode, 'client');
-  const early = await openHouse({ reports: [], discovered: false });
+  const early = await openFrontDoor({ reports: [], discovered: false });
   assert.deepEqual((await early.app.inject('/health')).json().databases, []);
 });

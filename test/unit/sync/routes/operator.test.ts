@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import type { WebSocket } from 'ws';
 import { Timeline } from '../../../../actors/runtime/supervision/timeline.ts';
-import { actorViewOf, INDEXER, openHouse, reportOf } from '../../../support/sync/house.ts';
+import { actorViewOf, INDEXER, openFrontDoor, reportOf } from '../../../support/sync/front-door.ts';
 
 const BEARER = { authorization: 'Bearer k1' };
 const AT = 'bitcoin/regtest';
@@ -21,7 +21,7 @@ class DeafSocket extends EventEmitter {
 }
 
 test('202: an operator kills and restarts actors; 404 for a database that is not there', async () => {
-  const { app, acts } = await openHouse({ config: { SYNC_API_KEY: 'k1' } });
+  const { app, acts } = await openFrontDoor({ config: { SYNC_API_KEY: 'k1' } });
   const post = async (path: string) => app.inject({ method: 'POST', url: `/debug/actors/${path}`, headers: BEARER });
   assert.equal((await post(`indexer/${AT}/kill`)).statusCode, 202);
   assert.equal((await post(`indexer/${AT}/restart`)).statusCode, 202);
@@ -34,7 +34,7 @@ test('202: an operator kills and restarts actors; 404 for a database that is not
 test('200: /debug/live tells actors, reports and subscribers, and what happened after an entry; 400 for no number', async () => {
   const timeline = new Timeline(2);
   for (const generation of [1, 2, 3, 4]) timeline.add(INDEXER, { kind: 'start', at: generation, generation });
-  const { app } = await openHouse({ timeline, reports: [reportOf(INDEXER)] });
+  const { app } = await openFrontDoor({ timeline, reports: [reportOf(INDEXER)] });
   const live = (await app.inject('/debug/live')).json();
   assert.equal(live.seq, 4);
   assert.deepEqual(
@@ -57,7 +57,7 @@ test('/debug/live: many subscribers and entries are told in part, one look serve
   for (let generation = 1; generation <= 1_500; generation++)
     timeline.add(INDEXER, { kind: 'start', at: generation, generation });
   let looks = 0;
-  const house = await openHouse({
+  const frontDoor = await openFrontDoor({
     timeline,
     reports: [reportOf(INDEXER)],
     actorsView: () => {
@@ -66,13 +66,13 @@ test('/debug/live: many subscribers and entries are told in part, one look serve
     }
   });
   for (let n = 0; n < 300; n++) {
-    house.fanOut.subscribe(INDEXER, new DeafSocket() as unknown as WebSocket, {
+    frontDoor.fanOut.subscribe(INDEXER, new DeafSocket() as unknown as WebSocket, {
       infraOnly: false,
       address: `10.0.0.${n}`,
       sendBuffer: () => ({ waitingBytes: n, takenBytes: 0 })
     });
   }
-  const ask = async (after: number) => (await house.app.inject(`/debug/live?after=${after}`)).json();
+  const ask = async (after: number) => (await frontDoor.app.inject(`/debug/live?after=${after}`)).json();
   const { seq, entries, databases } = await ask(0);
   assert.deepEqual([seq, entries.length, entries[0].seq], [1_000, 1_000, 1]);
   assert.deepEqual([databases[0].subscriber_count, databases[0].subscribers.length], [300, 200]);
@@ -81,14 +81,14 @@ test('/debug/live: many subscribers and entries are told in part, one look serve
   assert.deepEqual([rest.seq, rest.entries.length], [1_500, 500]);
   assert.ok(looks <= 2, `${looks} looks`);
   for (let n = 2; n < 600; n++) await ask(9_999);
-  assert.equal((await house.app.inject('/debug/live')).statusCode, 429);
-  assert.equal((await house.app.inject({ url: '/debug/live', remoteAddress: '10.0.0.1' })).statusCode, 200);
+  assert.equal((await frontDoor.app.inject('/debug/live')).statusCode, 429);
+  assert.equal((await frontDoor.app.inject({ url: '/debug/live', remoteAddress: '10.0.0.1' })).statusCode, 200);
 });
 
 describe('POST /halt/clear', async () => {
   const halt = { block_index: 5, reason: 'hash mismatch', mismatches: {}, sources: [], detected_at: '2026-01-02' };
   let was: unknown = halt;
-  const { app } = await openHouse({
+  const { app } = await openFrontDoor({
     config: { SYNC_MODE: 'client', SYNC_API_KEY: 'k1' },
     reports: [reportOf(INDEXER)],
     clearHalt: async () => ({ was })
@@ -121,7 +121,7 @@ describe('POST /halt/clear', async () => {
   });
 
   test('403 in server mode, after 400 and before 404', async () => {
-    const server = await openHouse({ config: { SYNC_API_KEY: 'k1' } });
+    const server = await openFrontDoor({ config: { SYNC_API_KEY: 'k1' } });
     const post = async (database: string) =>
       server.app.inject({ method: 'POST', url: `/halt/clear/${database}`, headers: BEARER });
     assert.equal((await post(`indexer/${AT}`)).statusCode, 403);

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PlatformError } from '../../../../src/errors.ts';
-import { openHouse } from '../../../support/sync/house.ts';
+import { openFrontDoor } from '../../../support/sync/front-door.ts';
 
 const AT = 'bitcoin/regtest';
 const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 
 describe('server mode', async () => {
   const asked: unknown[] = [];
-  const { app } = await openHouse({
+  const { app } = await openFrontDoor({
     answers: {
       'lookups.page': (order: { table: string }) => {
         asked.push(order);
@@ -82,7 +82,7 @@ describe('server mode', async () => {
 });
 
 test('403 in client mode, after 400', async () => {
-  const { app } = await openHouse({ config: { SYNC_MODE: 'client' } });
+  const { app } = await openFrontDoor({ config: { SYNC_MODE: 'client' } });
   for (const [path, status] of [
     [`/snapshot-rows/decoder/${AT}/pubkeys`, 403],
     [`/snapshot-rows/x/${AT}/pubkeys`, 400],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DatabaseReport } from '../../../../src/wire/state/report.ts';
-import { DECODER, type HouseOptions, INDEXER, openHouse, reportOf } from '../../../support/sync/house.ts';
+import { DECODER, type FrontDoorOptions, INDEXER, openFrontDoor, reportOf } from '../../../support/sync/front-door.ts';
 
 type Replica = NonNullable<DatabaseReport['replica']>;
 const replica = (changes: Partial<Replica>): { replica: Replica } => ({
@@ -29,14 +29,14 @@ const replica = (changes: Partial<Replica>): { replica: Replica } => ({
 });
 const HALT = { block_index: 5, reason: 'x', mismatches: {}, sources: [], detected_at: '2026-01-02' };
 
-async function readyz(options: HouseOptions) {
-  const { app } = await openHouse({ config: { SYNC_API_KEY: 'k1', ...options.config }, ...options });
+async function readyz(options: FrontDoorOptions) {
+  const { app } = await openFrontDoor({ config: { SYNC_API_KEY: 'k1', ...options.config }, ...options });
   const answer = await app.inject('/readyz');
   return { status: answer.statusCode, body: answer.json(), retry: answer.headers['retry-after'] };
 }
 
 test('200 /livez without a key, whatever the databases do', async () => {
-  const { app } = await openHouse({ config: { SYNC_API_KEY: 'k1' }, reports: [], discovered: false });
+  const { app } = await openFrontDoor({ config: { SYNC_API_KEY: 'k1' }, reports: [], discovered: false });
   const answer = await app.inject('/livez');
   assert.equal(answer.statusCode, 200);
   assert.deepEqual(answer.json(), { status: 'live' });

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SnapshotQuery } from '../../../../src/wire/data/snapshot.ts';
-import { INDEXER, openHouse } from '../../../support/sync/house.ts';
+import { INDEXER, openFrontDoor } from '../../../support/sync/front-door.ts';
 
 const PATH = `/schema/${INDEXER.dbType}/${INDEXER.chain}/${INDEXER.network}`;
 
-/** A house whose source has a schema that the test changes, and answers when the test says. */
+/** A front door whose source has a schema that the test changes, and answers when the test says. */
 async function openSource() {
   const asked: { known?: string }[] = [];
   const waiting: (() => void)[] = [];
   const state = { fingerprint: 'one' };
-  const house = await openHouse({
+  const frontDoor = await openFrontDoor({
     answers: {
       'schema.read': async (ask: { known?: string }) => {
         const { fingerprint } = state;
@@ -31,7 +31,7 @@ async function openSource() {
     }
     await done;
   };
-  return { ...house, asked, state, answerAll };
+  return { ...frontDoor, asked, state, answerAll };
 }
 
 test('many requests for the schema at once are two questions, and the source sends its text once', async () => {
@@ -58,7 +58,7 @@ test('a caller gets the schema as it was after it asked', async () => {
 });
 
 test('RATE_LIMITED: what an address asks of a source has limits, 600 a minute, and no other pays for it', async () => {
-  const { app } = await openHouse({
+  const { app } = await openFrontDoor({
     answers: {
       'schema.read': () => ({ body: '{}', fingerprint: 'f' }),
       'snapshot.describe': ({ query }: { query: SnapshotQuery }) => ({ key: 'k', id: INDEXER, query })

@@ -5,7 +5,7 @@ import type { WebSocket } from 'ws';
 import { isClaimSigned } from '../../../../src/consensus/source-signature.ts';
 import { type DatabaseId, databaseKey } from '../../../../src/wire/data/database.ts';
 import type { DatabaseReport } from '../../../../src/wire/state/report.ts';
-import { DECODER, INDEXER, INDEXER_HASHES, openHouse, reportOf } from '../../../support/sync/house.ts';
+import { DECODER, INDEXER, INDEXER_HASHES, openFrontDoor, reportOf } from '../../../support/sync/front-door.ts';
 
 const AT = 'bitcoin/regtest';
 const SOURCES = [{ url: 'http://one:3006', state: 'followed', height: 9, error: null, dissents: 1, digests: null }];
@@ -31,7 +31,7 @@ const REPLICA: NonNullable<DatabaseReport['replica']> = {
 };
 
 test('200: all databases nested by chain, network and type, and one', async () => {
-  const { app } = await openHouse();
+  const { app } = await openFrontDoor();
   const { last_updated, ...tree } = (await app.inject('/status')).json();
   assert.ok(last_updated);
   const {
@@ -73,7 +73,7 @@ test('200: a client shows the state of its replica', async () => {
     phase: 'halted',
     replica: { ...REPLICA, halt }
   });
-  const { app } = await openHouse({ config: { SYNC_MODE: 'client' }, reports: [report] });
+  const { app } = await openFrontDoor({ config: { SYNC_MODE: 'client' }, reports: [report] });
   const { last_updated, ...status } = (await app.inject(`/status/indexer/${AT}`)).json();
   assert.ok(last_updated);
   assert.deepEqual(status, {
@@ -114,7 +114,7 @@ test('200: a client shows the state of its replica', async () => {
 
 test('200: what a database waits for, apart from a halt', async () => {
   const waitsFor = ({ dbType }: DatabaseId) => (dbType === 'indexer' ? 'the circuit breaker' : null);
-  const { app } = await openHouse({ waitsFor });
+  const { app } = await openFrontDoor({ waitsFor });
   const tree = (await app.inject('/status')).json();
   assert.equal(tree.bitcoin.regtest.indexer.waiting, 'the circuit breaker');
   assert.equal(tree.bitcoin.regtest.decoder.waiting, null);
@@ -123,14 +123,14 @@ test('200: what a database waits for, apart from a halt', async () => {
 
 test('200: nulls for a source without a block', async () => {
   const empty = { height: -1, blockTime: null, hashes: null, tip: null, lagBlocks: null };
-  const { app } = await openHouse({ reports: [reportOf(DECODER, empty)] });
+  const { app } = await openFrontDoor({ reports: [reportOf(DECODER, empty)] });
   const { block_height, block_time, block_hash, lag_blocks } = (await app.inject(`/status/decoder/${AT}`)).json();
   assert.deepEqual([block_height, block_time, block_hash, lag_blocks], [null, null, null, null]);
 });
 
 test('200: a client of a decoder says as of when its dispensers are', async () => {
   const at = '2026-01-02T03:04:05.000Z';
-  for (const [dispensers, said] of [
+  for (const [dispensers, expected] of [
     [
       { height: 5, at },
       { block_height: 5, as_of: at }
@@ -142,15 +142,15 @@ test('200: a client of a decoder says as of when its dispensers are', async () =
     [null, null]
   ] as const) {
     const report = reportOf(DECODER, { mode: 'client', replica: { ...REPLICA, dispensers } });
-    const { app } = await openHouse({ config: { SYNC_MODE: 'client' }, reports: [report] });
-    assert.deepEqual((await app.inject(`/status/decoder/${AT}`)).json().dispensers, said);
+    const { app } = await openFrontDoor({ config: { SYNC_MODE: 'client' }, reports: [report] });
+    assert.deepEqual((await app.inject(`/status/decoder/${AT}`)).json().dispensers, expected);
   }
 });
 
 test('a server signs a challenge, with the database that it reads; a client, or one that has read nothing yet, does not', async () => {
   const challenge = 'ab'.repeat(32);
   const origin = 'cd'.repeat(32);
-  const { app } = await openHouse({ reports: [reportOf(INDEXER, { origin }), reportOf(DECODER)] });
+  const { app } = await openFrontDoor({ reports: [reportOf(INDEXER, { origin }), reportOf(DECODER)] });
   const { identity } = (await app.inject(`/status/indexer/${AT}?challenge=${challenge}`)).json();
   const claim = { database: databaseKey(INDEXER), challenge, origin };
   assert.equal(identity.origin, origin);
@@ -161,13 +161,13 @@ test('a server signs a challenge, with the database that it reads; a client, or 
   assert.equal((await app.inject(`/status/indexer/${AT}`)).json().identity, undefined);
   assert.equal((await app.inject(`/status/decoder/${AT}?challenge=${challenge}`)).json().identity, undefined);
   assert.equal((await app.inject(`/status/indexer/${AT}?challenge=text`)).statusCode, 400);
-  const client = await openHouse({ config: { SYNC_MODE: 'client' } });
+  const client = await openFrontDoor({ config: { SYNC_MODE: 'client' } });
   assert.equal((await client.app.inject(`/status/indexer/${AT}?challenge=${challenge}`)).json().identity, undefined);
 });
 
 test('a long list of subscribers is written once for all who ask meanwhile; what replicas rely on is of the moment', async (t) => {
   const reports = [reportOf(INDEXER), reportOf(DECODER)];
-  const { app, fanOut } = await openHouse({ reports });
+  const { app, fanOut } = await openFrontDoor({ reports });
   const sendBuffer = () => ({ waitingBytes: 0, takenBytes: 0 });
   for (let n = 0; n < 1_500; n++) {
     const socket = Object.assign(new EventEmitter(), {

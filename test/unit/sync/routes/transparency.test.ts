@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PlatformError } from '../../../../src/errors.ts';
-import { INDEXER, openHouse, reportOf } from '../../../support/sync/house.ts';
+import { INDEXER, openFrontDoor, reportOf } from '../../../support/sync/front-door.ts';
 
 const INDEXER_ONLY = 'transparency log is indexer-only; the decoder database has no synthetic chain-of-state hashes';
 const AT = 'bitcoin/regtest';
@@ -27,7 +27,7 @@ const PROOF = {
 
 describe('server mode', async () => {
   let latest: object = EPOCH;
-  const { app } = await openHouse({
+  const { app } = await openFrontDoor({
     answers: {
       'transparency.roots': (body: { page: number; limit: number }) => ({ ...body, total: 0, results: [] }),
       'transparency.epochs': (body: { page: number; limit: number }) => ({ ...body, total: 9, results: [EPOCH] }),
@@ -141,7 +141,7 @@ describe('server mode', async () => {
 });
 
 test('429 counts the address that a proxy of TRUST_PROXY names, and X-Forwarded-For from nobody else', async () => {
-  const { app } = await openHouse({
+  const { app } = await openFrontDoor({
     config: { TRUST_PROXY: ['192.0.2.1'] },
     answers: { 'transparency.latest': () => EPOCH }
   });
@@ -158,7 +158,7 @@ test('429 counts the address that a proxy of TRUST_PROXY names, and X-Forwarded-
 });
 
 test('503 while its tables are missing from a read-only database, said without a code', async () => {
-  const { app } = await openHouse({
+  const { app } = await openFrontDoor({
     answers: {
       'transparency.latest': () => {
         throw new PlatformError('DATABASE_UNUSABLE', { reason: 'missing sync_meta and merkle_epochs' });
@@ -172,7 +172,7 @@ test('503 while its tables are missing from a read-only database, said without a
 });
 
 test('client mode: 403 with the exact text for proof and root/latest, after 400; roots is answered', async () => {
-  const { app } = await openHouse({
+  const { app } = await openFrontDoor({
     config: { SYNC_MODE: 'client' },
     reports: [reportOf(INDEXER)],
     answers: { 'transparency.roots': (body: object) => ({ ...body, total: 0, results: [] }) }

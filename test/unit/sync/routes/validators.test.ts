@@ -3,24 +3,24 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WireError } from '../../../../src/errors.ts';
 import { ValidatorBook } from '../../../../src/sync/fan-out/validators.ts';
-import { DECODER, INDEXER, openHouse, reportOf } from '../../../support/sync/house.ts';
+import { DECODER, INDEXER, openFrontDoor, reportOf } from '../../../support/sync/front-door.ts';
 
 const AT = 'bitcoin/regtest';
 const BEAT = { validator_id: 'v1', applied_height: 5 };
-type House = Awaited<ReturnType<typeof openHouse>>;
+type FrontDoor = Awaited<ReturnType<typeof openFrontDoor>>;
 
-const post = (house: House, payload: unknown, path = `indexer/${AT}`) =>
-  house.app.inject({ method: 'POST', url: `/validator-heartbeat/${path}`, payload: payload as object });
+const post = (frontDoor: FrontDoor, payload: unknown, path = `indexer/${AT}`) =>
+  frontDoor.app.inject({ method: 'POST', url: `/validator-heartbeat/${path}`, payload: payload as object });
 
 test('200: a heartbeat is listed in both forms, with lag clamped at 0', async () => {
-  const house = await openHouse();
-  const beat = await post(house, { ...BEAT, applied_block_time: 1_700_000_000 });
+  const frontDoor = await openFrontDoor();
+  const beat = await post(frontDoor, { ...BEAT, applied_block_time: 1_700_000_000 });
   assert.deepEqual([beat.statusCode, beat.json()], [200, { ok: true }]);
-  await post(house, { validator_id: 'ahead', applied_height: 9, applied_block_time: null });
-  await post(house, { validator_id: '__proto__', applied_height: 0 });
-  await post(house, { validator_id: 'd', applied_height: 7, more: 'is ignored' }, `decoder/${AT}`);
+  await post(frontDoor, { validator_id: 'ahead', applied_height: 9, applied_block_time: null });
+  await post(frontDoor, { validator_id: '__proto__', applied_height: 0 });
+  await post(frontDoor, { validator_id: 'd', applied_height: 7, more: 'is ignored' }, `decoder/${AT}`);
 
-  const { last_updated, ...one } = (await house.app.inject(`/validator-status/indexer/${AT}`)).json();
+  const { last_updated, ...one } = (await frontDoor.app.inject(`/validator-status/indexer/${AT}`)).json();
   assert.match(last_updated, /^\d{4}-.*Z$/);
   const { v1, ahead } = one.validators;
   const hostile = Object.getOwnPropertyDescriptor(one.validators, '__proto__')?.value;
@@ -35,7 +35,7 @@ test('200: a heartbeat is listed in both forms, with lag clamped at 0', async ()
       ['__proto__', { ...hostile, applied_height: 0, lag_blocks: 7 }]
     ])
   });
-  const all = (await house.app.inject('/validator-status')).json();
+  const all = (await frontDoor.app.inject('/validator-status')).json();
   assert.deepEqual(Object.keys(all), ['bitcoin']);
   assert.deepEqual(Object.keys(all.bitcoin.regtest).sort(), ['decoder', 'indexer']);
   assert.deepEqual(Object.keys(all.bitcoin.regtest.decoder), ['validators', 'last_updated']);
@@ -44,23 +44,25 @@ test('200: a heartbeat is listed in both forms, with lag clamped at 0', async ()
 });
 
 test('200: whatever characters a name has, it is listed under that name', async () => {
-  const house = await openHouse();
+  const frontDoor = await openFrontDoor();
   const names = ['two\nlines', '\r', '\u2028', 'quote"', '\0', 'constructor'];
-  for (const name of names) assert.equal((await post(house, { ...BEAT, validator_id: name })).statusCode, 200);
-  const { validators } = (await house.app.inject(`/validator-status/indexer/${AT}`)).json();
+  for (const name of names) assert.equal((await post(frontDoor, { ...BEAT, validator_id: name })).statusCode, 200);
+  const { validators } = (await frontDoor.app.inject(`/validator-status/indexer/${AT}`)).json();
   assert.deepEqual(Object.keys(validators), names);
 });
 
 test('200: lag_blocks is null while the source has no block; a validator that never spoke is absent', async () => {
-  const house = await openHouse({ reports: [reportOf(INDEXER, { height: null, blockTime: null, hashes: null })] });
-  assert.deepEqual((await house.app.inject(`/validator-status/indexer/${AT}`)).json().validators, {});
-  await post(house, BEAT);
-  const { validators } = (await house.app.inject(`/validator-status/indexer/${AT}`)).json();
+  const frontDoor = await openFrontDoor({
+    reports: [reportOf(INDEXER, { height: null, blockTime: null, hashes: null })]
+  });
+  assert.deepEqual((await frontDoor.app.inject(`/validator-status/indexer/${AT}`)).json().validators, {});
+  await post(frontDoor, BEAT);
+  const { validators } = (await frontDoor.app.inject(`/validator-status/indexer/${AT}`)).json();
   assert.equal(validators.v1.lag_blocks, null);
 });
 
 test('400: dbType and each field of a heartbeat; nothing is coerced', async () => {
-  const house = await openHouse();
+  const frontDoor = await openFrontDoor();
   const wrong = [
     { applied_height: 5 },
     { validator_id: 'v1' },
@@ -78,69 +80,69 @@ test('400: dbType and each field of a heartbeat; nothing is coerced', async () =
     []
   ];
   for (const body of wrong) {
-    const answer = await post(house, body);
+    const answer = await post(frontDoor, body);
     assert.equal(answer.statusCode, 400, JSON.stringify(body));
     assert.equal(typeof answer.json().error, 'string');
   }
-  assert.equal((await post(house, BEAT, `nonsense/${AT}`)).statusCode, 400);
-  assert.equal((await house.app.inject(`/validator-status/nonsense/${AT}`)).statusCode, 400);
+  assert.equal((await post(frontDoor, BEAT, `nonsense/${AT}`)).statusCode, 400);
+  assert.equal((await frontDoor.app.inject(`/validator-status/nonsense/${AT}`)).statusCode, 400);
   for (const edge of [
     { ...BEAT, validator_id: 'é'.repeat(256) },
     { ...BEAT, applied_height: 0 }
   ])
-    assert.equal((await post(house, edge)).statusCode, 200);
+    assert.equal((await post(frontDoor, edge)).statusCode, 200);
 });
 
 test('401, 403, 404, 503 on all three routes, in this order before the body is looked at', async () => {
-  const routes = async (house: House, path: string, headers = {}) => {
+  const routes = async (frontDoor: FrontDoor, path: string, headers = {}) => {
     const url = `/validator-heartbeat/${path}`;
     const answers = [
-      await house.app.inject({ method: 'POST', url, payload: {}, headers }),
-      await house.app.inject({ url: `/validator-status/${path}`, headers }),
-      await house.app.inject({ url: '/validator-status', headers })
+      await frontDoor.app.inject({ method: 'POST', url, payload: {}, headers }),
+      await frontDoor.app.inject({ url: `/validator-status/${path}`, headers }),
+      await frontDoor.app.inject({ url: '/validator-status', headers })
     ];
     return answers.map(({ statusCode }) => statusCode);
   };
-  const locked = await openHouse({ config: { SYNC_API_KEY: 'k1' } });
+  const locked = await openFrontDoor({ config: { SYNC_API_KEY: 'k1' } });
   assert.deepEqual(await routes(locked, `indexer/${AT}`), [401, 401, 401]);
-  const client = await openHouse({ config: { SYNC_MODE: 'client' } });
+  const client = await openFrontDoor({ config: { SYNC_MODE: 'client' } });
   assert.deepEqual(await routes(client, `indexer/${AT}`), [403, 403, 403]);
   assert.deepEqual(await routes(client, `nonsense/${AT}`), [400, 400, 403]);
-  const house = await openHouse({ reports: [reportOf(INDEXER)], known: [INDEXER, DECODER] });
-  assert.deepEqual(await routes(house, 'indexer/no/where'), [404, 404, 200]);
-  const silent = await post(house, BEAT, `decoder/${AT}`);
+  const frontDoor = await openFrontDoor({ reports: [reportOf(INDEXER)], known: [INDEXER, DECODER] });
+  assert.deepEqual(await routes(frontDoor, 'indexer/no/where'), [404, 404, 200]);
+  const silent = await post(frontDoor, BEAT, `decoder/${AT}`);
   assert.equal(silent.statusCode, 503);
   assert.ok(silent.headers['retry-after']);
-  assert.equal((await house.app.inject(`/validator-status/decoder/${AT}`)).statusCode, 503);
-  const early = await openHouse({ reports: [], discovered: false });
+  assert.equal((await frontDoor.app.inject(`/validator-status/decoder/${AT}`)).statusCode, 503);
+  const early = await openFrontDoor({ reports: [], discovered: false });
   assert.deepEqual(await routes(early, `indexer/${AT}`), [503, 503, 503]);
 });
 
 test('429: more than 120 heartbeats a minute of one address for one database; refused ones do not count', async () => {
-  const house = await openHouse();
-  for (let n = 0; n < 5; n++) await post(house, {});
-  for (let n = 0; n < 120; n++) assert.equal((await post(house, BEAT)).statusCode, 200, `heartbeat ${n + 1}`);
-  const refused = await post(house, BEAT);
+  const frontDoor = await openFrontDoor();
+  for (let n = 0; n < 5; n++) await post(frontDoor, {});
+  for (let n = 0; n < 120; n++) assert.equal((await post(frontDoor, BEAT)).statusCode, 200, `heartbeat ${n + 1}`);
+  const refused = await post(frontDoor, BEAT);
   assert.equal(refused.statusCode, 429);
   assert.ok(Number(refused.headers['retry-after']) > 0);
   assert.ok(refused.headers['ratelimit']);
-  assert.equal((await post(house, BEAT, `decoder/${AT}`)).statusCode, 200, 'another database has its own budget');
+  assert.equal((await post(frontDoor, BEAT, `decoder/${AT}`)).statusCode, 200, 'another database has its own budget');
   const other = { method: 'POST', url: `/validator-heartbeat/indexer/${AT}`, payload: BEAT } as const;
-  assert.equal((await house.app.inject({ ...other, remoteAddress: '192.0.2.9' })).statusCode, 200);
+  assert.equal((await frontDoor.app.inject({ ...other, remoteAddress: '192.0.2.9' })).statusCode, 200);
 });
 
 test('an entry is gone when its lifetime is over, and comes back with the next heartbeat', async () => {
-  const house = await openHouse({ config: { VALIDATOR_HEARTBEAT_TTL: 60 } });
+  const frontDoor = await openFrontDoor({ config: { VALIDATOR_HEARTBEAT_TTL: 60 } });
   const listed = async () =>
-    Object.keys((await house.app.inject(`/validator-status/indexer/${AT}`)).json().validators).length;
-  await post(house, BEAT);
+    Object.keys((await frontDoor.app.inject(`/validator-status/indexer/${AT}`)).json().validators).length;
+  await post(frontDoor, BEAT);
   assert.equal(await listed(), 1);
   const until = performance.now() + 10_000;
   while ((await listed()) > 0) {
     assert.ok(performance.now() < until, 'evicted in time');
     await sleep(5);
   }
-  await post(house, BEAT);
+  await post(frontDoor, BEAT);
   assert.equal(await listed(), 1);
 });
 
@@ -191,7 +193,7 @@ test('addresses share the list, those of VALIDATOR_PUBKEYS have room, and nobody
 });
 
 test('a long list of validators is written once for all who ask meanwhile', async (t) => {
-  const { app } = await openHouse({ config: { VALIDATOR_HEARTBEAT_TTL: 60_000 } });
+  const { app } = await openFrontDoor({ config: { VALIDATOR_HEARTBEAT_TTL: 60_000 } });
   const list = t.mock.method(ValidatorBook.prototype, 'list');
   const beat = (n: number) =>
     app.inject({

@@ -44,7 +44,7 @@ type Answers = Partial<Record<Parameters<ActorAsks['ask']>[0], (body: never) => 
 
 type Keys = 'SYNC_API_KEY' | 'SYNC_OPERATOR_KEY';
 
-export interface HouseOptions {
+export interface FrontDoorOptions {
   /** Keys as the variables have them: several with commas between them. */
   readonly config?: Partial<Omit<HttpConfig, Keys> & FanOutOptions['config'] & Readonly<Record<Keys, string>>>;
   readonly reports?: readonly DatabaseReport[];
@@ -70,7 +70,7 @@ export function actorViewOf(id: DatabaseId): ActorView {
   return { id, kind: 'source', ...state, restarts, transitions: [] };
 }
 
-export interface House {
+export interface FrontDoor {
   readonly app: FastifyInstance;
   readonly fanOut: FanOut;
   readonly artifacts: ArtifactStore;
@@ -80,7 +80,7 @@ export interface House {
 }
 
 /** The real front door over actors that are a table of answers. Everything is closed after the test file. */
-export async function openHouse(options: HouseOptions = {}): Promise<House> {
+export async function openFrontDoor(options: FrontDoorOptions = {}): Promise<FrontDoor> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-http-'));
   const config = {
     SYNC_MODE: 'server' as const,
@@ -120,7 +120,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     maxBytes: 2 ** 30,
     maxBuilds: 2,
     budgetMs: 60_000,
-    runBuild: options.runBuild ?? (async () => Promise.reject(new Error('no tasks in this house'))),
+    runBuild: options.runBuild ?? (async () => Promise.reject(new Error('no tasks in this frontDoor'))),
     log: silentLogger,
     ...options.store
   });
@@ -164,7 +164,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
       lookup: () => ({
         ask: async (type: keyof Answers, body: unknown) => {
           const answer = options.answers?.[type];
-          if (!answer) throw new Error(`nobody answers ${type} in this house`);
+          if (!answer) throw new Error(`nobody answers ${type} in this frontDoor`);
           return answer(body as never) as never;
         }
       })

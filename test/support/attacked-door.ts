@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type Listener, listen, subscribe, until } from './listener.ts';
 import { RawClient } from './raw-client.ts';
-import { type House, INDEXER, INDEXER_HASHES, openHouse } from './sync/house.ts';
+import { type FrontDoor, INDEXER, INDEXER_HASHES, openFrontDoor } from './sync/front-door.ts';
 
 /** The database that is attacked, as routes name it. */
 export const AT = 'indexer/bitcoin/regtest';
@@ -9,22 +9,22 @@ export const AT = 'indexer/bitcoin/regtest';
 /** A request's text. @param headers each with its line end */
 export const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
 
-/** A house where a good subscriber listens to blocks while the test attacks it. */
-export class Siege {
-  readonly house: House;
+/** A front door where a good subscriber listens to blocks while the test attacks it. */
+export class AttackedDoor {
+  readonly frontDoor: FrontDoor;
   readonly place: string;
   readonly good: Listener;
   #height = 7;
 
-  static async begin(options: Parameters<typeof openHouse>[0] = {}): Promise<Siege> {
-    const house = await openHouse(options);
-    Object.assign(house.app.server, { connectionsCheckingInterval: 20 });
-    const place = await listen(house);
-    return new Siege(house, place, await subscribe(place));
+  static async begin(options: Parameters<typeof openFrontDoor>[0] = {}): Promise<AttackedDoor> {
+    const frontDoor = await openFrontDoor(options);
+    Object.assign(frontDoor.app.server, { connectionsCheckingInterval: 20 });
+    const place = await listen(frontDoor);
+    return new AttackedDoor(frontDoor, place, await subscribe(place));
   }
 
-  private constructor(house: House, place: string, good: Listener) {
-    this.house = house;
+  private constructor(frontDoor: FrontDoor, place: string, good: Listener) {
+    this.frontDoor = frontDoor;
     this.place = place;
     this.good = good;
   }
@@ -43,7 +43,7 @@ export class Siege {
     const height = ++this.#height;
     const bytes = Buffer.from(JSON.stringify({ type: 'block', block_index: height }));
     const point = { height, blockTime: 1, hashes: INDEXER_HASHES };
-    await this.house.fanOut.broadcast(INDEXER, [{ type: 'block', height, bytes, infraBytes: bytes }], point);
+    await this.frontDoor.fanOut.broadcast(INDEXER, [{ type: 'block', height, bytes, infraBytes: bytes }], point);
   }
 
   /** The good one has every block in order, and nobody else is connected. */
@@ -54,7 +54,7 @@ export class Siege {
       this.good.heard.slice(1).map(({ block_index }) => block_index),
       Array.from({ length: this.#height - 7 }, (_, index) => 8 + index)
     );
-    await until(() => this.house.fanOut.subscribers(INDEXER).length === 1, 'no other subscriber is left');
+    await until(() => this.frontDoor.fanOut.subscribers(INDEXER).length === 1, 'no other subscriber is left');
     await this.connections(1);
   }
 
@@ -62,7 +62,7 @@ export class Siege {
   async connections(count: number): Promise<void> {
     let found = -1;
     await until(() => {
-      this.house.app.server.getConnections((_, now) => {
+      this.frontDoor.app.server.getConnections((_, now) => {
         found = now;
       });
       return found === count;

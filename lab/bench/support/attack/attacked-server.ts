@@ -32,7 +32,7 @@ export interface Delays {
 }
 
 /** A server with good clients and hostile ones. */
-export class Siege {
+export class AttackedServer {
   readonly #server: SyncProcess;
   readonly #memory: ProcessMemory;
   readonly #writer: BlockWriter;

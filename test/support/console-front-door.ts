@@ -5,7 +5,7 @@ import { prepareConsoleFiles } from '../../src/service/routes/console-files.ts';
 import type { DatabaseId } from '../../src/wire/data/database.ts';
 import type { ActorView } from '../../src/wire/state/actor-view.ts';
 import type { TimelineEvent } from '../../src/wire/state/timeline.ts';
-import { openHouse, reportOf } from './sync/house.ts';
+import { openFrontDoor, reportOf } from './sync/front-door.ts';
 
 /** A front door with 18 actors to which something happens a thousand times a second. It tells its port, then its CPU time when asked. */
 const CHAINS = ['bitcoin', 'litecoin', 'dogecoin'];
@@ -73,7 +73,7 @@ const views = (): ActorView[] =>
     transitions: []
   }));
 
-const { app } = await openHouse({
+const { app } = await openFrontDoor({
   timeline,
   known: ids,
   actorsView: views,

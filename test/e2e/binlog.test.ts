@@ -14,6 +14,8 @@ const CHANGED = ['stakes', 'orders', 'dispensers', 'bets'];
 /** More than a source reads whole with each group, and more than it knows value by value at the start. */
 const LARGE = 6_000;
 const LARGER = 25_000;
+/** Tables whose definitions are changed, and their rows. */
+const ALTERED = { few: LARGE, more: LARGER };
 
 let source: DatabaseCoordinates;
 let writer: Connection;
@@ -135,6 +137,30 @@ test('a replica is complete only once it has all rows of a block that changed mo
   await equalAfter(() => writer.query('DROP TABLE many'));
 });
 
+test('values that are lost where a definition is changed and changed back come with the next block', async () => {
+  for (const [table, size] of Object.entries(ALTERED)) {
+    await writer.query(
+      `CREATE TABLE ${table} (id INT PRIMARY KEY, n INT NULL, word VARCHAR(40) NULL) DEFAULT CHARSET = utf8mb4`
+    );
+    await writer.query(`INSERT INTO ${table} SELECT seq, seq, 'größer' FROM seq_1_to_${size}`);
+  }
+  await writer.query('CREATE TABLE index_marks (id INT AUTO_INCREMENT PRIMARY KEY, n INT NULL, word VARCHAR(40) NULL)');
+  await writer.query("INSERT INTO index_marks SELECT seq, seq, 'größer' FROM seq_1_to_300");
+  await equalAfter(async () => undefined);
+  const [mode] = await rows(writer, 'SELECT @@sql_mode AS mode');
+  await writer.query("SET SESSION sql_mode = ''"); // values are cut
+  for (const [change, back] of [
+    ['DROP COLUMN n', 'ADD COLUMN n INT NULL AFTER id'],
+    ['CHANGE word w VARCHAR(4) NULL', 'CHANGE w word VARCHAR(40) NULL'],
+    ['CONVERT TO CHARACTER SET ascii', 'CONVERT TO CHARACTER SET utf8mb4']
+  ])
+    await equalAfter(async () => {
+      for (const table of [...Object.keys(ALTERED), 'index_marks'])
+        for (const each of [change, back]) await writer.query(`ALTER TABLE ${table} ${each}`);
+    });
+  await writer.query('SET SESSION sql_mode = ?', [mode!['mode']]);
+});
+
 test('after a reorg, only the changed rows of a large table without blocks come, whether the source took them back or not', async () => {
   await writer.query('CREATE TABLE held (id INT PRIMARY KEY, n INT NOT NULL)');
   await equalAfter(() => writer.query('INSERT INTO held SELECT seq, 1 FROM seq_1_to_25000'));
@@ -165,6 +191,32 @@ test('a server that was away reads what changed meanwhile from the log', async (
   await writer.query('UPDATE credits SET amount = amount + 1 WHERE action_index = ?', [old!['a']]);
   await pair.restartServer();
   await equalAfter(() => writer.query("INSERT INTO notes (text) VALUES ('after the restart')"));
+});
+
+test('values that are lost so while the server is away: the replica is complete only when it has lost them, too', async () => {
+  const changed = async () => {
+    for (const table of Object.keys(ALTERED)) await writer.query(`UPDATE ${table} SET n = id`);
+  };
+  await equalAfter(changed);
+  await pair.server.end('SIGKILL');
+  for (const table of Object.keys(ALTERED)) {
+    await writer.query(`ALTER TABLE ${table} DROP COLUMN n`);
+    await writer.query(`ALTER TABLE ${table} ADD COLUMN n INT NULL AFTER id`);
+  }
+  const { height } = await ledger.writeBlock({ actions: 2 });
+  await pair.restartServer();
+  const left = Object.keys(ALTERED).map((table) => `(SELECT COUNT(n) FROM ${table})`);
+  await eventually(`complete at ${height}`, async () => {
+    const [found] = await sql(pair.replica, `SELECT complete, height, ${left.join(' + ')} AS old FROM sync_state`);
+    const isComplete = Number(found!['complete']) === 1 && Number(found!['height']) === height;
+    if (isComplete) assert.equal(Number(found!['old']), 0, 'complete, and with values that the source has lost');
+    return isComplete;
+  });
+  const verdict = await pair.compare();
+  assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
+  for (const table of [...Object.keys(ALTERED), 'index_marks']) await writer.query(`DROP TABLE ${table}`);
+  const { height: after } = await ledger.writeBlock({ actions: 1 });
+  assert.ok((await pair.settle(client, after)).equal);
 });
 
 test('BINLOG_UNUSABLE: without the right to read the log, a server that requires it names the reason', async () => {

@@ -163,19 +163,21 @@ export class BinlogChanges {
   }
 
   /**
-   * Returns whether a table has the rows that were broadcast; null when the log does not tell.
+   * Returns whether a table has the rows that were broadcast; null when the log does not tell, as after a change of its definition.
    *
    * @param statements of a snapshot, which may be older than the last group
    */
   async isUnchanged(statements: Statements, table: string): Promise<boolean | null> {
     const read = await this.#readBeside(statements);
-    return read && !read.touched.has(table);
+    if (read === null) return null;
+    if (read.touched.has(table)) return false;
+    return read.touched.isAltered(table) ? null : true;
   }
 
   /** Counts parts of a table that changed and that the log did not name. @param statements of the snapshot in which they were found */
   async check(statements: Statements, table: string, found: readonly Span[]): Promise<void> {
     const read = found.length === 0 ? null : await this.#readBeside(statements);
-    if (!read || read.touched.isWhole(table)) return;
+    if (!read || read.touched.isWhole(table) || read.touched.isAltered(table)) return;
     const named = read.touched.spans(table);
     const missed = found.filter((span) => commonSpans([span], named).length === 0);
     if (missed.length === 0) return;

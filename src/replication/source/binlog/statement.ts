@@ -1,5 +1,11 @@
+/**
+ * The effect of a statement on a table: its rows may have become others (`moved`), or their values may have (`altered`), as when a column
+ * is dropped and added again.
+ */
+type Effect = 'moved' | 'altered';
 /** The tables that a statement in the binary log may have changed; `all` where its text does not say. */
-type StatementTables = ReadonlySet<string> | 'all';
+type StatementTables = ReadonlyMap<string, Effect> | 'all';
+const NONE: StatementTables = new Map();
 
 /** Statements that only begin, divide or end a transaction. */
 const CONTROL =
@@ -12,6 +18,8 @@ const WITH_SETTINGS = /^SET STATEMENT\b([^'"`]*?)\bFOR\b([\s\S]*)$/i;
 /** Definitions that change rows otherwise than the new columns of a table say. */
 const MOVES_ROWS =
   /^(TRUNCATE|RENAME|REPAIR|DROP (TEMPORARY )?TABLE|CREATE (OR REPLACE )(TEMPORARY )?TABLE|ALTER\b[\s\S]*\b(IGNORE|PARTITION|TABLESPACE|RENAME))\b/i;
+/** The others that may change values of a table that looks the same afterwards. */
+const ALTERS = /^ALTER\b/i;
 const COMMENTS = /\/\*(?!M?!)[\s\S]*?\*\/|\/\*M?!\d*|\*\//g;
 const WORDS = /`(?:[^`]|``)+`|[\p{L}\p{N}_$]+/gu;
 
@@ -31,13 +39,15 @@ export function tablesOfStatement(
 ): StatementTables {
   const whole = text.replace(COMMENTS, ' ').replace(/\s+/g, ' ').trim();
   const sql = WITH_SETTINGS.exec(whole)?.[2]?.trim() ?? whole;
-  if (CONTROL.test(sql)) return new Set();
+  if (CONTROL.test(sql)) return NONE;
   const words = new Set(Array.from(whole.matchAll(WORDS), ([word]) => plain(word)));
-  if (schema !== database && !words.has(plain(database))) return new Set();
+  if (schema !== database && !words.has(plain(database))) return NONE;
   // A statement with data instead of rows: what a function or a trigger of it wrote stands nowhere.
   if (!DEFINITION.test(sql)) return 'all';
-  if (!MOVES_ROWS.test(sql)) return new Set();
-  return new Set(Array.from(tables).filter((name) => words.has(plain(name))));
+  const effect = MOVES_ROWS.test(sql) ? 'moved' : 'altered';
+  if (effect === 'altered' && !ALTERS.test(sql)) return NONE;
+  const named = Array.from(tables).filter((name) => words.has(plain(name)));
+  return new Map(named.map((name) => [name, effect]));
 }
 
 /** Returns a name without quotes and in lower case: some servers keep names so. */

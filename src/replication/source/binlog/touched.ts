@@ -16,6 +16,7 @@ const MAX_ENTRIES = 4_096;
 export class TouchedTables {
   readonly #values = new Map<string, ValueSet>();
   readonly #whole = new Set<string>();
+  readonly #altered = new Set<string>();
   readonly #replaced = new Set<string>();
   /** Every table may have changed in any part. */
   isAll = false;
@@ -33,6 +34,11 @@ export class TouchedTables {
   addWhole(table: string): void {
     this.#whole.add(table);
     this.#values.delete(table);
+  }
+
+  /** Adds a table whose definition was changed: its rows are the same, and their values may be others. */
+  addAltered(table: string): void {
+    this.#altered.add(table);
   }
 
   /** Notes that rows of a table were changed or deleted, not only added. */
@@ -57,11 +63,12 @@ export class TouchedTables {
     this.isAll ||= other.isAll;
     for (const table of other.#replaced) this.#replaced.add(table);
     for (const table of other.#whole) this.addWhole(table);
+    for (const table of other.#altered) this.addAltered(table);
     for (const [table, values] of other.#values) for (const value of values) this.add(table, value);
   }
 
   get isEmpty(): boolean {
-    return !this.isAll && this.#whole.size === 0 && this.#values.size === 0;
+    return !this.isAll && this.#whole.size + this.#altered.size + this.#values.size === 0;
   }
 
   /** Returns whether a table may have changed in any part. */
@@ -69,7 +76,12 @@ export class TouchedTables {
     return this.isAll || this.#whole.has(table);
   }
 
-  /** Returns whether any row of a table may have changed. */
+  /** Returns whether the definition of a table was changed, which may have changed any value. */
+  isAltered(table: string): boolean {
+    return this.#altered.has(table);
+  }
+
+  /** Returns whether any row of a table may have changed by itself. */
   has(table: string): boolean {
     return this.isWhole(table) || this.#values.has(table);
   }

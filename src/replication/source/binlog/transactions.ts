@@ -156,7 +156,10 @@ export class LogTransactions {
     else {
       const changed = tablesOfStatement(sql, String(event['schema']), this.#database, this.#tables());
       if (changed === 'all') this.takeUnknown();
-      else for (const table of changed) this.#current.addWhole(table);
+      else
+        for (const [table, effect] of changed)
+          if (effect === 'moved') this.#current.addWhole(table);
+          else this.#current.addAltered(table);
     }
     if (this.#isStandalone || completed || /^(COMMIT|ROLLBACK)\b(?! (WORK )?TO\b)/i.test(sql)) this.#endAt(event);
   }

@@ -20,6 +20,8 @@ import type { TouchedKeys } from './touch-rules.ts';
 
 /** A look at all rows of a larger table may outlast the limit of its statement. */
 const MAX_WHOLE_ROWS = 2_000_000;
+/** A group looks at all rows of an altered table up to this many; of a larger one, blocks do not wait for that. */
+const MAX_ALTERED_ROWS = 200_000;
 
 /** The rows of a group, and the state of its tables. */
 interface GroupFacts {
@@ -79,6 +81,13 @@ export async function findChanges(
       if (!logged.isAll) requireUnknown(look);
       else if (unknownSpans.length + learned.length > 0) gaps.push(unknownGap(look.plan.name));
     }
+    const altered = looks.filter(({ plan: { name } }) => logged.isAltered(name) && !logged.isWhole(name));
+    for (const look of altered.filter(({ facts: known }) => (known?.rows ?? 0) <= MAX_ALTERED_ROWS)) {
+      await lookAtWhole(statements, look);
+      // Rows of which nobody knows what was broadcast are not sent for it: the look after the block learns them, and replicas compare.
+      look.notes.isWhole = look.watch.unknownSpans.length === 0;
+    }
+    for (const { plan, watch } of altered) if (watch.learned.length > 0) gaps.push(unknownGap(plan.name));
     // Larger tables get the look of a group without a log, and amendments bring the rest.
     const large = whole.filter((look) => !isBounded(look));
     await lookAround(statements, large, withRows, new Set(touched.rules.map(({ plan }) => plan)));
@@ -100,7 +109,11 @@ export async function findChanges(
   for (const [index, look] of others.entries()) await take(look, named[index]);
   const isUnlooked = ({ plan: { name }, watch, own, notes }: Look) =>
     own.some(reachesEnd) || // rows of other blocks may stand at the same value
-    (!notes.isWhole && (notes.isLooked || logged?.isWhole(name) || !(watch.isLooked || (logged && watch.isTakenBack))));
+    (!notes.isWhole &&
+      (notes.isLooked ||
+        logged?.isWhole(name) ||
+        logged?.isAltered(name) ||
+        !(watch.isLooked || (logged && watch.isTakenBack))));
   return { tables: found, gaps, unlooked: new Set(looks.filter(isUnlooked).map(({ plan }) => plan.name)) };
 }
 

@@ -30,6 +30,8 @@ export interface LoggedChanges {
   has(table: string): boolean;
   /** Whether a table may have changed in any part. */
   isWhole(table: string): boolean;
+  /** Whether the definition of a table was changed, which may have changed any value. */
+  isAltered(table: string): boolean;
   /** The changed values of a table that did not change as a whole. */
   spans(table: string): readonly Span[];
 }

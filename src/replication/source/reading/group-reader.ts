@@ -350,7 +350,8 @@ class GroupReader {
 
   /** Returns whether the binary log names the rows of a table that changed. */
   #namesRows(table: string): boolean {
-    return this.#logged !== null && !this.#logged.touched.isWhole(table);
+    const touched = this.#logged?.touched;
+    return touched !== undefined && !touched.isWhole(table) && !touched.isAltered(table);
   }
 
   /** Returns the lookup tables that may have changed since they were read last. */

@@ -10,7 +10,7 @@ import fc from '../../../support/fast-check.ts';
 const TABLES = ['stakes', 'orders', 'Notes', 'a`b'];
 const named = (sql: string, schema = 'ledger') => {
   const found = tablesOfStatement(sql, schema, 'ledger', TABLES);
-  return found === 'all' ? 'all' : [...found];
+  return found === 'all' ? 'all' : [...found].map(([name, effect]) => (effect === 'moved' ? name : `${name}, altered`));
 };
 const at = (offset: number, number = 1): BinlogPosition => ({ file: `bin.${String(number).padStart(6, '0')}`, offset });
 
@@ -28,7 +28,9 @@ test('a statement within settings of its own is looked at as it is without them'
   assert.deepEqual(named('set statement max_statement_time=1, sort_buffer_size=9\n for  rename table notes to n'), [
     'Notes'
   ]);
-  assert.deepEqual(named('SET STATEMENT lock_wait_timeout=5 FOR ALTER TABLE stakes ADD COLUMN note INT'), []);
+  assert.deepEqual(named('SET STATEMENT lock_wait_timeout=5 FOR ALTER TABLE stakes ADD COLUMN note INT'), [
+    'stakes, altered'
+  ]);
   for (const sql of [
     'set statement binlog_format=STATEMENT for update stakes set v = 1',
     "SET STATEMENT debug_dbug='x for grant' FOR UPDATE stakes SET v = 1",
@@ -55,10 +57,15 @@ test('a statement that no list calls harmless may have changed every table', () 
 test('a statement that moves no row names none, and one of another database neither', () => {
   for (const sql of ['BEGIN', 'COMMIT', 'SAVEPOINT `s`', 'ROLLBACK TO `s`', "XA END X'71',X'',1"])
     assert.deepEqual(named(sql), []);
-  assert.deepEqual(named('ALTER TABLE stakes ADD COLUMN note INT'), []);
   assert.deepEqual(named('CREATE INDEX i ON stakes (id)'), []);
   assert.deepEqual(named('TRUNCATE stakes', 'other'), []);
   assert.deepEqual(named('INSERT INTO stakes VALUES (1)', 'other'), []);
+});
+
+test('a statement that changes a definition may have changed values, though the definition becomes what it was', () => {
+  for (const change of ['DROP COLUMN note', 'MODIFY v INT', 'CONVERT TO CHARACTER SET ascii', 'ENGINE = BLACKHOLE'])
+    assert.deepEqual(named(`ALTER ONLINE TABLE ledger.stakes ${change}`, 'other'), ['stakes, altered'], change);
+  assert.deepEqual(named("ALTER USER 'a'@'b' ACCOUNT LOCK"), []);
 });
 
 test('a statement with data may have changed every table: a trigger or a function of it stands nowhere', () => {
@@ -87,6 +94,21 @@ test('property: what was noted up to a position is found there until it is forgo
       assert.deepEqual(new Set(log.upTo(at(asked * 10)).values('t')), expected);
     })
   );
+});
+
+test('an altered table is no table of which rows are named, and stays noted until its statement was broadcast', () => {
+  const log = new TouchedLog();
+  const [altered, named] = [new TouchedTables(), new TouchedTables()];
+  altered.addAltered('t');
+  named.add('t', 5);
+  log.add(at(10), at(20), altered);
+  log.add(at(20), at(30), named);
+  const all = log.upTo(at(30));
+  assert.deepEqual([all.isAltered('t'), all.isWhole('t'), all.isEmpty], [true, false, false]);
+  assert.deepEqual([...all.values('t')], [5]);
+  assert.equal(log.upTo(at(10)).isAltered('t'), false);
+  log.forget(at(20));
+  assert.deepEqual([log.upTo(at(30)).isAltered('t'), log.upTo(at(30)).has('t')], [false, true]);
 });
 
 test('many transactions are joined: they stay until the last of them was broadcast', () => {

@@ -149,6 +149,7 @@ const REST: Readonly<Record<string, readonly string[]>> = {
   'test/integration/replication/source': [
     'binlog-changes',
     'database-mark',
+    'forgotten-times',
     'group-reader',
     'late-changes',
     'late-commits'

@@ -1,6 +1,7 @@
 import type { SqlRow } from '../../../db/connection.ts';
 import type { Checksum, Value } from './checksum-map.ts';
 import type { Span } from './spans.ts';
+import type { TableTimes } from './table-facts.ts';
 
 /** Parts of one table that a group sends, and their checksums afterwards. */
 interface SentPart {
@@ -15,8 +16,8 @@ export interface LookNotes {
   isLooked: boolean;
   /** All rows were compared. */
   isWhole: boolean;
-  /** UPDATE_TIME when it was looked at. */
-  updateTime: string | null | undefined;
+  /** The table's times when it was looked at. */
+  times: TableTimes | undefined;
   isSettled: boolean;
   stamp: number | null;
   explained: number;

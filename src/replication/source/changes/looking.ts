@@ -14,7 +14,7 @@ import {
   valueSql
 } from './ranging.ts';
 import { HIGHEST, LOWEST, mergeSpans, type Span, spansOf, withoutSpans } from './spans.ts';
-import { isSettled, type TableFacts } from './table-facts.ts';
+import { isSettled, isUnmoved, type TableFacts } from './table-facts.ts';
 import { RANGE_WIDTH, type TableWatch, WINDOW_ROWS } from './table-watch.ts';
 import { stampOf } from './touch-rules.ts';
 import { readLastId } from './watch-reader.ts';
@@ -55,7 +55,7 @@ export function beginLook(
   const { watch, own } = of;
   const required = named.length === 0 ? watch.pending : mergeSpans([...watch.pending, ...named]);
   const { lastId, stamp, explained } = watch;
-  const nothing = { isLooked: false, isWhole: false, isSettled: false, updateTime: undefined };
+  const nothing = { isLooked: false, isWhole: false, isSettled: false, times: undefined };
   const notes: LookNotes = { lastId, stamp, explained, ...nothing };
   return { ...of, required, wanted: withoutSpans(required, own), growth: new Map(), notes };
 }
@@ -139,14 +139,14 @@ function depths(
   let room = LOOKED_ROWS;
   for (const look of looks) {
     const { plan, watch, facts } = look;
-    const isMoved = facts?.updateTime !== watch.updateTime;
+    const isMoved = facts === undefined || watch.times === undefined || !isUnmoved(watch.times, facts);
     if (!isMoved && watch.isSettled) {
-      if (!facts || facts.updateTime !== null || !watch.isWhole || watch.fine.rows > UNTIMED_ROWS) continue;
+      if (facts.updateTime !== null || !watch.isWhole || watch.fine.rows > UNTIMED_ROWS) continue;
       room -= watch.fine.rows;
       if (room < 0) continue;
     }
     // The table changed, no block brought it rows, and no other table names its rows: an older row changed.
-    const isKnown = isMoved && watch.updateTime !== undefined && watch.isKnownWhole;
+    const isKnown = isMoved && watch.times !== undefined && watch.isKnownWhole;
     const isOlder = isKnown && !withRows.has(plan.name) && !hinted.has(plan);
     if (watch.isWhole) chosen.push([look, 'whole']);
     else if (stampOf(plan) !== null && watch.stamp !== null) chosen.push([look, 'stamped']);
@@ -163,7 +163,7 @@ async function lookAt(statements: Statements, look: Look, depth: Depth): Promise
   const { facts, watch, notes } = look;
   notes.isLooked = true;
   notes.isWhole = depth === 'whole';
-  notes.updateTime = facts?.updateTime ?? null;
+  notes.times = facts;
   notes.isSettled = facts !== undefined && isSettled(facts, look.before);
   const isNumbered = facts?.nextId == null || facts.nextId !== watch.lastId + 1;
   await Promise.all([

@@ -23,7 +23,7 @@ export interface TableFacts {
 }
 
 /** The facts by which a table shows that it changed. */
-type TableTimes = Pick<TableFacts, 'updateTime' | 'createTime' | 'started'>;
+export type TableTimes = Pick<TableFacts, 'updateTime' | 'createTime' | 'started' | 'rows'>;
 
 /** A table shows the second in which the transaction that changed it began; the next one may have begun in the same. */
 const FRESH_S = 10;
@@ -31,14 +31,14 @@ const FRESH_S = 10;
 const START_TOLERANCE_S = 1;
 
 /**
- * Returns whether a change of the table that is not seen yet will show another time, however long its transaction
- * takes.
+ * Returns whether a change of the table or of its definition that is not seen yet will show another time, however long
+ * its transaction takes.
  *
  * @param before UPDATE_TIME of `blocks` as it was with the group before; null: not known. Blocks are written one after the other, so
  * the transaction of a later block began in that second or after it
  */
-export function isSettled({ updateTime, isFresh }: TableFacts, before: string | null): boolean {
-  return !isFresh && (updateTime === null || (before !== null && updateTime < before));
+export function isSettled({ updateTime, isFresh, isNew }: TableFacts, before: string | null): boolean {
+  return !isFresh && !isNew && (updateTime === null || (before !== null && updateTime < before));
 }
 
 /**
@@ -47,8 +47,9 @@ export function isSettled({ updateTime, isFresh }: TableFacts, before: string | 
  */
 export function isUnmoved(before: TableTimes, now: TableTimes): boolean {
   if (before.updateTime !== now.updateTime || before.createTime !== now.createTime) return false;
-  // A server that ends forgets when its tables were changed.
-  return now.updateTime !== null || Math.abs(before.started - now.started) <= START_TOLERANCE_S;
+  if (now.updateTime !== null) return true;
+  // A server that ends forgets when its tables were changed, and TRUNCATE moves no time.
+  return before.rows === now.rows && Math.abs(before.started - now.started) <= START_TOLERANCE_S;
 }
 
 /**

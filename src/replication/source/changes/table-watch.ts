@@ -4,6 +4,7 @@ import { planSignature } from '../../tables/source-layout.ts';
 import { type Checksum, ChecksumMap, isSame, NO_ROWS, together, type Value } from './checksum-map.ts';
 import { type Ranging, rangingOf } from './ranging.ts';
 import { HIGHEST, LOWEST, mergeSpans, type Span } from './spans.ts';
+import type { TableTimes } from './table-facts.ts';
 
 /** A table of at most this many rows is read whole with each group that may have changed it. */
 export const SMALL_ROWS = 4_096;
@@ -65,9 +66,9 @@ export class TableWatch {
   isOwing = false;
   /** Highest AUTO_INCREMENT id seen. */
   lastId = 0;
-  /** The table's UPDATE_TIME when it was last looked at; undefined: not known. */
-  updateTime: string | null | undefined;
-  /** A later change shows another UPDATE_TIME. */
+  /** The table's times when it was last looked at; undefined: not known. */
+  times: TableTimes | undefined;
+  /** A later change shows other times. */
   isSettled = false;
   /** Highest timestamp seen, for a table whose changes leave one; null: not known. */
   stamp: number | null = null;

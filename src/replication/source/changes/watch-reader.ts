@@ -56,8 +56,7 @@ export async function readWatch(
   const now = await readChecksums(connection, plan, ranging, isAll ? null : spans);
   for (const [value, checksum] of now) watch.fine.set(value, checksum);
   watch.lastId = await readLastId(connection, plan);
-  const known = facts.get(plan.name);
-  watch.updateTime = known?.updateTime ?? null;
+  watch.times = facts.get(plan.name);
   watch.trim();
   return watch;
 }

@@ -69,7 +69,7 @@ export async function resumeMemory(
     const kept = watches[name];
     const watch = await readWatch(connection, layout, plan, facts, bounds, kept?.from);
     memory.watches.set(name, watch);
-    watch.updateTime = undefined;
+    watch.times = undefined;
     if (!kept || kept.sums === null)
       watch.require([[watch.from, HIGHEST], ...(watch.ranging.isNullable ? [null] : [])]);
     else watch.require(differingSpans(kept, sumsOf(watch.fine, watch.from, kept.shift)));

@@ -274,7 +274,7 @@ export class SourceMemory {
       watch.pending = [...left];
       watch.lastId = notes.lastId;
       if (notes.isLooked) {
-        watch.updateTime = notes.updateTime;
+        watch.times = notes.times;
         watch.isSettled = notes.isSettled;
         watch.stamp = notes.stamp;
       }

@@ -64,7 +64,8 @@ test('a table whose time of change the server forgot is known until the server s
   const forgotten = { tokens: { updateTime: null } };
   const pass = passOf(null, 100, tipOf(0, forgotten));
   assert.ok(isCurrent(pass, tipOf(10, { tokens: { updateTime: null, started: 501 } })), 'a clock reading');
-  assert.equal(isCurrent(pass, tipOf(10, { tokens: { updateTime: null, started: 530 } })), false);
+  for (const other of [{ started: 530 }, { rows: 0 }])
+    assert.equal(isCurrent(pass, tipOf(10, { tokens: { updateTime: null, ...other } })), false, JSON.stringify(other));
 });
 
 test('a pass is not shared for longer than a minute or 20 times what it took; one of tables that just changed for less', () => {

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Connection, connect, rows } from '../../../../src/db/connection.ts';
+import { inSnapshot } from '../../../../src/db/in-snapshot.ts';
+import { startMariaDb } from '../../../../src/devnet/processes/mariadb.ts';
+import { readGroup } from '../../../../src/replication/source/reading/group-reader.ts';
+import { memoryAtTip } from '../../../../src/replication/source/reading/memory-start.ts';
+import { readTip } from '../../../../src/replication/tables/block-hashes.ts';
+import { readLayout } from '../../../../src/replication/tables/source-layout.ts';
+import { blockMessage } from '../../../../src/wire/data/block.ts';
+import type { BlockMessage } from '../../../../src/wire/data/messages.ts';
+import { makeServerDirectory } from '../../../support/mariadb.ts';
+import { TEST_KEY } from '../../../support/sync/source-thread.ts';
+
+const ID = { dbType: 'decoder', chain: 'litecoin', network: 'regtest' } as const;
+const DATABASE = 'forgotten';
+/** A table's times say nothing about what changed within this time. */
+const FRESH_MS = 11_000;
+const TABLES = ['changed', 'rebuilt', 'altered', 'emptied', 'idle'];
+/** Small enough to be read whole, and more than a group reads of a table without a time of change. */
+const ROWS = 3_000;
+
+const tellsOf = ({ data, updated_rows = {}, deleted_rows = {}, ranges = {} }: BlockMessage, table: string) =>
+  [data, updated_rows, deleted_rows, ranges].some((part) => part[table] !== undefined);
+
+/** Waits until no table was changed or made of late. */
+async function rest(writer: Connection): Promise<void> {
+  await sleep(FRESH_MS);
+  await writer.query('SELECT 1');
+}
+
+test('rows of a table whose time of change MariaDB forgot are sent: after another start, and after another definition', async (t) => {
+  const directory = makeServerDirectory();
+  let server = await startMariaDb(directory);
+  t.after(() => server.stop());
+  const opening = await connect(server.root);
+  await opening.query(`CREATE DATABASE ${DATABASE}`);
+  await opening.end();
+  const open = async () => {
+    const connection = await connect({ ...server.root, name: DATABASE }, { finderKey: TEST_KEY, several: true });
+    t.after(() => connection.destroy());
+    return connection;
+  };
+  let [writer, reader] = [await open(), await open()];
+  const restart = async () => {
+    for (const connection of [writer, reader]) connection.destroy();
+    await server.stop();
+    server = await startMariaDb(directory, [], server.root.port);
+    [writer, reader] = [await open(), await open()];
+  };
+  await writer.query(
+    'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_time INT NOT NULL DEFAULT 0, block_hash VARCHAR(64) NOT NULL)'
+  );
+  for (const table of TABLES) {
+    await writer.query(`CREATE TABLE ${table} (id INT PRIMARY KEY, n INT NULL, text VARCHAR(20) NOT NULL)`);
+    await writer.query(`INSERT INTO ${table} SELECT seq, seq, 'first' FROM seq_1_to_${ROWS}`);
+  }
+  await writer.query("INSERT INTO blocks (block_index, block_hash) VALUES (1, 'h1')");
+  const layout = await readLayout(reader, 'decoder');
+  const memory = await inSnapshot(reader, async () =>
+    memoryAtTip(reader, layout, await readTip(reader, layout.heads!))
+  );
+  let height = 1;
+  const next = async (): Promise<string[]> => {
+    height += 1;
+    await writer.query(`INSERT INTO blocks (block_index, block_hash) VALUES (${height}, 'h${height}')`);
+    let message: BlockMessage | undefined;
+    for await (const block of readGroup(reader, 'decoder', [], memory)) {
+      message = blockMessage(ID, block);
+      memory.accept(block);
+    }
+    return TABLES.filter((table) => tellsOf(message!, table));
+  };
+  await restart();
+  await rest(writer);
+  for (let count = 0; count < 2; count += 1) assert.deepEqual(await next(), []);
+  const times = await rows(writer, `SELECT UPDATE_TIME AS t FROM information_schema.TABLES WHERE TABLE_NAME IN (?)`, [
+    TABLES
+  ]);
+  assert.deepEqual(
+    times.map((row) => row['t']),
+    TABLES.map(() => null),
+    'MariaDB knows no time'
+  );
+  await writer.query("UPDATE changed SET text = 'by hand' WHERE id = 7");
+  await restart();
+  assert.deepEqual(await next(), ['changed']);
+  await rest(writer);
+  assert.deepEqual(await next(), []);
+  await writer.query("UPDATE rebuilt SET text = 'by hand' WHERE id = 7");
+  await writer.query('ALTER TABLE rebuilt FORCE');
+  await writer.query('ALTER TABLE altered DROP COLUMN n');
+  await writer.query('ALTER TABLE altered ADD COLUMN n INT NULL AFTER id');
+  await writer.query('TRUNCATE emptied');
+  assert.deepEqual(await next(), ['rebuilt', 'altered', 'emptied']);
+});

@@ -132,7 +132,9 @@ export class SourceMemory {
         isLarge ? RANGE_WIDTH * Math.floor(HIGHEST / RANGE_WIDTH) : LOWEST,
         count
       );
-      if (!isLarge) watch.requireAll();
+      // What the server gave to the old rows, as by DEFAULT CURRENT_TIMESTAMP, nobody sent: they are looked at after the block.
+      if (isLarge) watch.isLooked = false;
+      else watch.requireAll();
       watch.lastId = known?.lastId ?? 0;
       this.watches.set(plan.name, watch);
       // The recorded parts are parts by another column.

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { parseCreateTable } from '../../../../src/replication/ddl/create-table-parser.ts';
+import type { TableFacts } from '../../../../src/replication/source/changes/table-facts.ts';
 import { SourceMemory } from '../../../../src/replication/source/reading/memory.ts';
+import { classifyTables } from '../../../../src/replication/tables/classify.ts';
+import type { SourceLayout } from '../../../../src/replication/tables/source-layout.ts';
 
 test('a successor repeats what amended the last block: subscribers without amendments may not have it', () => {
   const older = { spans: { tokens: [[3, 4] as const] }, lastIdsBefore: {} };
@@ -17,4 +21,27 @@ test('a successor repeats what amended the last block: subscribers without amend
   };
   assert.deepEqual(repeatedBy(1), { tokens: [[3, 4]] });
   assert.deepEqual(repeatedBy(0), {});
+});
+
+test('a large table that gets other columns is not settled before its old rows were looked at', () => {
+  const layoutOf = (more: string): SourceLayout => {
+    const tables = [
+      parseCreateTable(
+        'notes',
+        `CREATE TABLE \`notes\` (\n  \`id\` int(11) NOT NULL,${more}\n  PRIMARY KEY (\`id\`)\n)`
+      )
+    ];
+    const plans = classifyTables(tables, 'decoder', []);
+    return { dbType: 'decoder', tables, plans, fingerprint: more, notReplicated: new Map(), heads: null };
+  };
+  const start = { height: 7, blockTime: null, hashes: { block_hash: 'h7' }, recent: [], openGroup: null };
+  const unsettledWith = (rows: number) => {
+    const memory = new SourceMemory('decoder', start);
+    const facts = new Map([['notes', { rows } as TableFacts]]);
+    memory.align(layoutOf(''), facts);
+    memory.align(layoutOf('\n  `seen` datetime(6) NOT NULL DEFAULT current_timestamp(6),'), facts);
+    return memory.unsettled;
+  };
+  assert.deepEqual(unsettledWith(25_000), ['notes']);
+  assert.deepEqual(unsettledWith(5_000), [], 'of a smaller one the next group sends all rows');
 });

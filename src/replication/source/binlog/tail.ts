@@ -6,7 +6,7 @@ import { tlsOptions } from '../../../db/connection.ts';
 import type { DatabaseCoordinates } from '../../../wire/data/database.ts';
 import { type BinlogPosition, isAtLeast } from './position.ts';
 import type { TouchedLog } from './touched.ts';
-import { type LogEvent, LogTransactions, type ValueColumn } from './transactions.ts';
+import { type LogEvent, LogTransactions, OTHER_COLUMN, type ValueColumn } from './transactions.ts';
 
 const FIRST_PAUSE_MS = 500;
 /** A right that is granted again, or a server that is back, is used within seconds. */
@@ -21,6 +21,7 @@ const COLUMNS = `SELECT COLUMN_NAME, COLLATION_NAME, CHARACTER_SET_NAME, COLUMN_
 
 /** Fields of a column's definition by which the package reads its values. */
 interface ColumnSchema {
+  readonly COLUMN_NAME: string;
   readonly CHARACTER_SET_NAME: string | null;
   readonly COLUMN_TYPE: string;
 }
@@ -35,10 +36,19 @@ function undecoded(column: ColumnSchema): ColumnSchema {
   return { ...column, CHARACTER_SET_NAME: null, COLUMN_TYPE: /^(var)?char\b/i.test(type) ? 'varbinary' : type };
 }
 
+/** Columns of rows that were written before their table had its present ones. No column has such a name. */
+function otherColumns(count: number): ColumnSchema[] {
+  const column = { COLUMN_NAME: OTHER_COLUMN, CHARACTER_SET_NAME: null, COLUMN_TYPE: 'varbinary' };
+  return Array.from({ length: count }, () => column);
+}
+
 /** The package's reader; a table that is gone by the time its rows are read does not stop it. */
 class LogReader extends ZongJi {
   /** Called by the package, which halts for good where it finds no columns. */
-  _fetchTableInfo(event: { tableId: number; schemaName: string; tableName: string }, next: () => void): void {
+  _fetchTableInfo(
+    event: { tableId: number; schemaName: string; tableName: string; columnCount: number },
+    next: () => void
+  ): void {
     const reader = this as unknown as {
       ctrlConnection: {
         query(sql: string, values: string[], done: (fault: Error | null, rows: ColumnSchema[]) => void): void;
@@ -51,8 +61,9 @@ class LogReader extends ZongJi {
         reader.emit('error', fault);
         return;
       }
+      const isOther = columnSchemas.length !== event.columnCount;
       reader.tableMap[event.tableId] = {
-        columnSchemas: columnSchemas.map(undecoded),
+        columnSchemas: isOther ? otherColumns(event.columnCount) : columnSchemas.map(undecoded),
         parentSchema: event.schemaName,
         tableName: event.tableName
       };

@@ -7,6 +7,10 @@ import { type LoggedValue, type TouchedLog, TouchedTables } from './touched.ts';
 const MAX_PREPARED = 256;
 /** Files of the log whose beginnings are known: a position may be in one that ends. */
 const FILES_KNOWN = 4;
+const INTEGER = /^-?\d+$/;
+
+/** Name of the columns of a row that was written before its table had its present columns. */
+export const OTHER_COLUMN = '#other';
 
 type Row = Readonly<Record<string, unknown>>;
 type RowChange = Row | { readonly before: Row; readonly after: Row };
@@ -131,6 +135,11 @@ export class LogTransactions {
     if (event.getTypeName() !== 'WriteRows') this.#current.noteReplaced(tableName);
     // A table that appeared after the last look at the schema has no column yet.
     const column = this.#valueColumn(tableName) ?? null;
+    // The log also has the statement that changed the columns: rows that it misnames are found by looking at the table.
+    if (entry.columns?.some(({ name }) => name === OTHER_COLUMN)) {
+      this.#current.addAltered(tableName);
+      return;
+    }
     const at = entry.columns?.findIndex(({ name }) => name === column) ?? -1;
     const images = [event['columns_present_bitmap'], event['columns_present_bitmap2']].map((bits) =>
       hasColumn(bits, at)
@@ -141,12 +150,18 @@ export class LogTransactions {
       return;
     }
     for (const row of event['rows'] as RowChange[]) {
-      if (!isUpdate(event, row)) this.#current.add(tableName, exactly(row[column] ?? null));
+      if (!isUpdate(event, row)) this.#addValue(tableName, row[column]);
       else {
-        this.#current.add(tableName, exactly(row.before[column] ?? null));
-        if (images[1]) this.#current.add(tableName, exactly(row.after[column] ?? null));
+        this.#addValue(tableName, row.before[column]);
+        if (images[1]) this.#addValue(tableName, row.after[column]);
       }
     }
+  }
+
+  #addValue(table: string, read: unknown): void {
+    const value = exactly(read ?? null);
+    if (value === undefined) this.#current.addAltered(table);
+    else this.#current.add(table, value);
   }
 
   #takeStatement(event: LogEvent): void {
@@ -203,9 +218,13 @@ function hasColumn(bits: unknown, at: number): boolean {
   return at >= 0 && bits instanceof Uint8Array && ((bits[at >> 3] ?? 0) & (1 << (at & 7))) !== 0;
 }
 
-/** Returns an integer of the log; a BIGINT where a number is not exact. */
-function exactly(read: unknown): LoggedValue {
+/**
+ * Returns an integer of the log, text or a BIGINT where a number is not exact; undefined for a value of another column, which had its
+ * place when the row was written.
+ */
+function exactly(read: unknown): LoggedValue | undefined {
   if (read === null || Number.isSafeInteger(read)) return read as number | null;
+  if (!INTEGER.test(String(read)) || typeof read === 'object') return undefined;
   const id = BigInt(read as number | string | bigint);
   return Number.isSafeInteger(Number(id)) ? Number(id) : id;
 }

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Connection, connect } from '../../../../src/db/connection.ts';
 import { startMariaDb } from '../../../../src/devnet/processes/mariadb.ts';
-import { isOfOneLog, readLogState } from '../../../../src/replication/source/binlog/position.ts';
+import { isOfOneLog, readLogState, type ServerPosition } from '../../../../src/replication/source/binlog/position.ts';
 import { BinlogTail } from '../../../../src/replication/source/binlog/tail.ts';
 import { TouchedLog } from '../../../../src/replication/source/binlog/touched.ts';
-import { makeServerDirectory } from '../../../support/mariadb.ts';
+import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
+import { createDatabase, makeServerDirectory, startOwnServer } from '../../../support/mariadb.ts';
 import { eventually } from '../../../support/sync/sync-process.ts';
 
 const DATABASE = 'tailed';
@@ -16,6 +17,19 @@ async function position(connection: Connection) {
   const { at } = await readLogState(connection);
   await connection.query('COMMIT');
   return at!;
+}
+
+/** The rows of all transactions since a position. */
+async function touchedSince(to: DatabaseCoordinates, start: ServerPosition, column: string, connection: Connection) {
+  const log = new TouchedLog();
+  const tail = new BinlogTail(to, start, log, { tables: () => ['notes', 'words'], valueColumn: () => column });
+  try {
+    const here = await position(connection);
+    assert.ok(await tail.reached(here, 20_000), tail.fault ?? 'it does not arrive');
+    return log.upTo(here);
+  } finally {
+    tail.stop();
+  }
 }
 
 /** A tail that is late goes on as long as it reads; it connects again where it has read nothing since it was late before. */
@@ -68,4 +82,36 @@ test('a tail goes on with the next file of the log, also after a crash; only a l
   // What it lost may have been committed; the first server did not live long enough to tell their starts apart.
   assert.equal(isOfOneLog({ ...rotated, started: rotated.started! - 5 }, { ...after, isSynced: false }), false);
   connection.destroy();
+});
+
+test('rows of before a change of columns count as altered, whatever the columns are called now', async (t) => {
+  const { root } = await startOwnServer(OPTIONS);
+  const to = await createDatabase('columns', root);
+  const connection = await connect(to);
+  t.after(() => connection.destroy());
+  await connection.query(
+    "CREATE TABLE notes (id INT PRIMARY KEY, word VARCHAR(9) NOT NULL, kind ENUM('a', 'b') NOT NULL)"
+  );
+  await connection.query('CREATE TABLE words (id INT PRIMARY KEY, word VARCHAR(9) NOT NULL)');
+  const start = await position(connection);
+  await connection.query("INSERT INTO notes VALUES (1, 'one', 'b')");
+  await connection.query("UPDATE notes SET word = 'other' WHERE id = 1");
+  await connection.query("INSERT INTO words VALUES (1, 'one')");
+  await connection.query('ALTER TABLE notes ADD COLUMN rank INT NULL FIRST');
+  await connection.query("ALTER TABLE words DROP COLUMN word, ADD COLUMN text VARCHAR(9) NOT NULL DEFAULT '' FIRST");
+  const touched = await touchedSince(to, start, 'id', connection);
+  for (const table of ['notes', 'words'])
+    assert.deepEqual(
+      [touched.isAltered(table), touched.isWhole(table), touched.values(table).size],
+      [true, false, 0],
+      table
+    );
+  // A tail that follows a table has its columns as they were.
+  const later = await position(connection);
+  await connection.query("INSERT INTO notes (id, word, kind) VALUES (2, 'two', 'a')");
+  const named = await touchedSince(to, later, 'id', connection);
+  assert.deepEqual([[...named.values('notes')], named.isAltered('notes')], [[2], false]);
+  await connection.query('DROP TABLE words');
+  const dropped = await touchedSince(to, start, 'id', connection);
+  assert.deepEqual([dropped.isAll, dropped.isWhole('words')], [false, true]);
 });

@@ -25,7 +25,7 @@ const optionsOf = (level: string) => ({
 
 let terminal: DestinationStream | undefined;
 
-/** Has the loggers that this thread makes from now on write lines for people. What that takes is loaded here: threads and services do without. */
+/** Makes later loggers of this thread write lines for people. Their printer is loaded only here. */
 export async function logToTerminal(): Promise<void> {
   const { default: pretty } = await import('pino-pretty');
   terminal = pretty({ sync: true, colorize: true, ignore: 'pid,hostname,service', translateTime: 'HH:MM:ss' });

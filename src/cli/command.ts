@@ -28,8 +28,8 @@ export interface Command<V extends Variables = Variables> {
   /** Lines of --help below the options. */
   readonly notes?: readonly string[];
   /**
-   * Runs the command. @param loadAll loads every command @returns the exit code @throws {PlatformError} printed by the command line, which ends with its
-   * exit code
+   * Runs the command. @param loadAll loads every command @returns the exit code
+   * @throws {PlatformError} the command line prints it, and ends with its exit code
    */
   run(argv: readonly string[], env: Environment, loadAll: () => Promise<readonly Command[]>): Promise<number>;
 }

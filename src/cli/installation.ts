@@ -47,7 +47,7 @@ export interface Installation {
   readonly textOf: (name: string) => string | undefined;
 }
 
-/** Returns the installation that the environment or the configuration file names; null where they name none. @throws {PlatformError} CONFIG_INVALID */
+/** Returns the installation that environment or configuration file name, or null. @throws {PlatformError} CONFIG_INVALID */
 export function findInstallation(env: Environment): Installation | null {
   const local = readLocal(upVariables, env);
   const textOf = (name: string) => findText(name, local).text;

@@ -33,7 +33,7 @@ const SESSION = [
 ] as const;
 
 const CONNECT_TIMEOUT_MS = 5_000;
-/** A connection that rests is asked after so long whether it stands: what lies between forgets silent ones within minutes. Without it the driver asks never. */
+/** Idle time after which a connection is probed: networks forget silent ones within minutes, and the driver never asks. */
 const KEEP_ALIVE_MS = 30_000;
 /** Statements and the texts that rows are compared by are shorter. */
 const SMALLEST_PACKET = 4 * 2 ** 20;
@@ -110,7 +110,7 @@ export function statementTag(databaseName: string, generation: number): string {
 /**
  * Opens one connection with this system's session settings.
  *
- * @throws {PlatformError} DATABASE_REFUSED (the account), DATABASE_UNUSABLE, DATABASE_UNAVAILABLE (no answer, or no such database or right yet)
+ * @throws {PlatformError} DATABASE_REFUSED (account), DATABASE_UNUSABLE, DATABASE_UNAVAILABLE (no answer, database or right yet)
  */
 export async function connect(
   to: Omit<DatabaseCoordinates, 'name'> & { readonly name?: string },

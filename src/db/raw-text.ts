@@ -47,7 +47,7 @@ function isTextSql(column: Text, name: string): string {
     : `BINARY CONVERT(CONVERT(${name} USING utf16) USING ${charset}) = BINARY ${name}`;
 }
 
-/** The first bytes of what is no text, where bytes arrive: half of a surrogate pair, which no other such value has. Its bytes follow in hex. */
+/** Mark of a value that is no text: half of a surrogate pair, which no text has. Its bytes follow in hex. */
 export const NO_TEXT_BYTES: readonly number[] = [0xed, 0xa0, 0x80];
 
 /** Returns SQL for a text, or for `NO_TEXT_BYTES` and hex. The driver makes U+FFFD of those bytes: see `mayBeNoText`. */

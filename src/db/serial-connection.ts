@@ -73,7 +73,7 @@ export class SerialConnection {
   }
 }
 
-/** Throws an error of the driver as a PlatformError, any other as it is. The driver's are fatal or have codes, MariaDB's or the network's; those of Node itself are bugs. */
+/** Throws an error of the driver (fatal, or with a code of MariaDB or the network) as a PlatformError, any other as it is: a bug. */
 export function rethrow(caught: unknown): never {
   const { code } = Object(caught) as { code?: unknown };
   const isOfDatabase = isDriverError(caught) || (typeof code === 'string' && !code.startsWith('ERR_'));

@@ -1,2 +1,2 @@
-/** Requirements on the node: any transaction by id, for the coins' origin; and the network's tip, for fees and locks; and the whole mempool, for coins that wait. */
+/** Requirements on the node: any transaction by id (origin of coins), the network's tip (fees, locks), the mempool (waiting coins). */
 export const NODE_NEEDS = { hasIndex: true, blocksFrom: null, isWhole: true, hasMempool: true } as const;

@@ -12,7 +12,7 @@ export interface Coin {
   readonly report: () => ExplorerReport | null;
   /** @throws {PlatformError} by what was asked; ACTOR_TIMEOUT, ACTOR_NOT_READY, DATABASE_UNAVAILABLE */
   readonly read: (question: Question) => Promise<Reply>;
-  /** Asks the network's indexer. @throws {PlatformError} INDEXER_UNNAMED, INDEXER_UNREACHABLE, INDEXER_LATE, REQUEST_INVALID, RATE_LIMITED */
+  /** Asks the network's indexer. @throws {PlatformError} INDEXER_*, REQUEST_INVALID, RATE_LIMITED */
   readonly askIndexer: (method: IndexerMethod, params: object) => Promise<unknown>;
   /** Aborted when it is served no longer. */
   readonly gone: AbortSignal;

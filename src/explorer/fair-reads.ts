@@ -20,7 +20,7 @@ export class FairReads {
     this.#atOnce = atOnce;
   }
 
-  /** Reads when the caller owes nothing and it is its turn: messages of a WebSocket pay as requests do. @throws {PlatformError} ANSWERS_WAITING; and what the read throws */
+  /** Reads in the caller's turn, once it owes nothing. @throws {PlatformError} ANSWERS_WAITING; and what the read throws */
   async take<T>(coin: Coin, request: FastifyRequest, read: () => Promise<T>): Promise<T> {
     return await takePaidTurn({ ...this.#parts, turns: this.#turnsOf(coin) }, request, read);
   }

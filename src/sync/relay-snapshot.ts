@@ -17,7 +17,7 @@ const FULL: SnapshotQuery = {
   parts: false
 };
 
-/** Takes the full snapshot that a request would get now; it is built if there is none. @throws {PlatformError} SNAPSHOT_*, ACTOR_*, BLOCKS_EMPTY */
+/** Takes the present full snapshot, built if there is none. @throws {PlatformError} SNAPSHOT_*, ACTOR_*, BLOCKS_EMPTY */
 export async function takeSnapshot(
   artifacts: ArtifactStore,
   directory: Pick<ActorDirectory, 'lookup'>,

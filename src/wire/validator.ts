@@ -13,8 +13,8 @@ export type HeartbeatMessage = Static<typeof HeartbeatMessageSchema>;
 export const AUTH_HEADER = 'x-platform-auth';
 
 /**
- * A subscriber's signed identity: Ed25519 over the decimal text of `ts`, sent once within five seconds of connecting. With `server`, the host (and
- * port) that the client asked for, the signature is over `platform-sync auth`, that name and `ts`, a line each, and holds at no other.
+ * A subscriber's signed identity: Ed25519 over the decimal text of `ts`, sent once within five seconds of connecting. With
+ * `server` (host and port that the client asked for) it is over the lines `platform-sync auth`, that name and `ts`, and holds there alone.
  */
 export const AuthMessageSchema = Type.Object({
   type: Type.Literal('auth'),

@@ -16,7 +16,7 @@ interface InitOptions {
   readonly quorum: Federation['quorum'];
 }
 
-/** Makes a key where there is none, and adds it to the file of a set. @returns lines for the operator  @throws {PlatformError} COMMAND_INVALID */
+/** Makes a key if there is none, and adds it to a set's file. @returns lines for the operator  @throws {PlatformError} COMMAND_INVALID */
 export function initMember({ addr, file, seed, quorum }: InitOptions): string {
   const isNewKey = !existsSync(seed);
   const text = isNewKey ? randomBytes(32).toString('hex') : readFileSync(seed, 'utf8').trim();

@@ -24,7 +24,7 @@ export async function freePort(): Promise<number> {
   });
 }
 
-/** Refuses ports on which another program listens: it would be taken for a part of this platform. @throws {PlatformError} PORT_IN_USE with each */
+/** Refuses ports on which another program listens. @throws {PlatformError} PORT_IN_USE with each */
 export async function refuseTaken(ports: Readonly<Record<string, number | undefined>>): Promise<void> {
   const given = Object.entries(ports).filter((entry): entry is [string, number] => entry[1] !== undefined);
   const free = await Promise.all(given.map(([, port]) => canListen(port)));

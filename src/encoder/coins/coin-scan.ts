@@ -124,7 +124,7 @@ export class CoinScan {
     }
   }
 
-  /** Makes room for one more of an address: a script that others ask for too is theirs from then on. @throws {PlatformError} ANSWERS_WAITING */
+  /** Makes room for one more of an address. A script that others ask for counts as theirs. @throws {PlatformError} ANSWERS_WAITING */
   #makeRoom(address: string): void {
     for (;;) {
       const place = placeFor(this.#waiting.values(), address, MAX_WAITING);

@@ -111,7 +111,7 @@ export class Reservations {
     }
   }
 
-  /** Ends reservations of those who have the most until a holder has room. @throws {PlatformError} RESERVATIONS_FULL for the one that would have the most */
+  /** Ends reservations of the largest holders for room. @throws {PlatformError} RESERVATIONS_FULL when the caller is the largest */
   #makeRoom(coins: number, holder: string): void {
     while (this.#held.size + coins > this.#limits.most) {
       const parts = [...this.#byHolder].map(([name, held]) => [name, held.size] as const);

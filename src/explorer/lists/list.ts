@@ -40,7 +40,7 @@ export interface Filter {
   readonly takes: Subject;
   /** Rows that are on any of them are in the list; none: the rows are found by what is in memory. */
   readonly ways: readonly Way[];
-  /** Reads how many rows there are from numbers that are dealt without gaps; each `?` is the value; absent: they are counted. @see Totals */
+  /** SQL of the number of rows, from numbers without gaps; each `?` is the value. Absent: rows are counted. @see Totals */
   readonly total?: string;
 }
 

@@ -44,8 +44,8 @@ export const READS_AT_ONCE = 6;
 /** MariaDB ended a statement that took too long: it does answer. */
 const STATEMENT_TIMEOUT = 1969;
 /**
- * A table was altered after a snapshot was opened or a statement prepared: an indexer was upgraded, or a replica loads anew. Or the read and
- * a session that locks several tables waited for each other: MariaDB ends the read's wait.
+ * A table was altered after a snapshot was opened or a statement prepared: by an upgrade, or a replica that loads anew. Or the read
+ * was in a deadlock with a session that locks several tables: MariaDB ends the read.
  */
 const TABLE_ALTERED: readonly unknown[] = [1213, 1412, 1615];
 
@@ -78,7 +78,7 @@ export class Reader {
     this.#pool = openPool(options.database, options.connections, settings);
   }
 
-  /** @throws {PlatformError} DATABASE_UNAVAILABLE, DATABASE_REFUSED, TABLE_LACKING, STATEMENT_REFUSED, QUESTION_TOO_HEAVY, or what `work` throws */
+  /** @throws {PlatformError} DATABASE_*, TABLE_LACKING, STATEMENT_REFUSED, QUESTION_TOO_HEAVY, or what `work` throws */
   async read<T>(work: Work<T>): Promise<T> {
     const { breaker, database, limitMs } = this.#options;
     if (breaker.refuses)

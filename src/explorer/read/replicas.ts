@@ -64,8 +64,8 @@ const heightOf = ({ tip }: Pick<Member, 'tip'>): number => tip?.height ?? -1;
 /**
  * The copies of a network's databases, of which each question is answered by one.
  *
- * A question goes to a copy with the newest block that is known, of several to the one with the fewest questions: no answer is older than one
- * that ended before it was asked, as long as a copy that has that block answers. Where a copy fails, another one is asked.
+ * A question goes to the least busy of the copies with the newest block. So no answer is older than one before it, while a copy
+ * with that block answers. Where a copy fails, another one is asked.
  */
 export class Replicas {
   readonly #members: readonly Member[];

@@ -32,8 +32,8 @@ const CODES = CHAIN_NETWORKS.map(({ code }) =>
 const CODE = `:coin(^(?:${CODES.join('|')})$)`;
 
 /**
- * Pages for people, made here and whole without a script: `/`, `/search`, and one for each kind of thing; below `/{COIN}` too. Where several
- * networks are served, `/` lists them.
+ * Pages for people, whole without a script: `/`, `/search`, and one for each kind of thing; below `/{COIN}` too. Of several
+ * networks, `/` is a list.
  */
 export function pageRoutes(
   app: FastifyInstance,
@@ -127,7 +127,7 @@ const codeIn = ({ params }: FastifyRequest): string | undefined => (params as { 
 /** Times that a page is made at most, where each time another block comes meanwhile. */
 const MOST_TIMES = 3;
 
-/** Returns the maker of pages of a request's network: its answers are read at one block. @throws {PlatformError} COIN_UNKNOWN, COIN_NOT_AVAILABLE */
+/** Returns the maker of pages of a request's network, read at one block. @throws {PlatformError} COIN_* */
 function makerOf(request: FastifyRequest, coins: readonly Coin[], reads: FairReads) {
   const code = codeIn(request);
   const coin = findCoin(coins, code);

@@ -15,7 +15,7 @@ interface ActionParams {
 }
 
 /**
- * Returns the writes of a hub in validator mode that its set decides, in place of those of a standalone hub. Params and results are the same.
+ * Returns the writes that the set of a validator's hub decides. Params and results are those of a standalone hub.
  *
  * @param methods  those of a standalone hub
  */

@@ -67,7 +67,7 @@ export async function selectConfigState(connection: Connection): Promise<ConfigS
  * clock may step back): a reader that has seen a watermark never misses a change that was committed later.
  *
  * @param nowS  epoch seconds of the change; null: by the clock of the database
- * @throws {PlatformError} REQUEST_INVALID when a new name of a coin, network or module differs in case only from another one, or there are too many entries
+ * @throws {PlatformError} REQUEST_INVALID for a name that differs from another one in case only, and for too many entries
  */
 export async function applyConfigEdits(
   connection: Connection,

@@ -91,7 +91,7 @@ export async function selectValidator(connection: Connection, pubkey: string): P
   return (await rows<Validator>(connection, `SELECT ${COLUMNS} FROM validators WHERE signing_pubkey = ?`, [pubkey]))[0];
 }
 
-/** Makes a validator active. Another active one at the same address is removed: it has a new key. @throws {PlatformError} REQUEST_INVALID */
+/** Makes a validator active, and removes an earlier key of the same address. @throws {PlatformError} REQUEST_INVALID */
 export async function upsertValidator(connection: Connection, pubkey: string, addr: string): Promise<void> {
   await upsert(connection, pubkey, addr);
   await refuseTooMany(connection);

@@ -21,8 +21,8 @@ export interface SystemUnit {
 }
 
 /**
- * Piece of work: the beginning of a transaction, with its place in the block, one of its commands, an action that follows, the end of the block with
- * what is due, or the lists that were edited.
+ * Piece of work: the beginning of a transaction with its place in the block, one of its commands, an action that follows, the end of
+ * the block with its due work, or the edited lists.
  */
 export type Unit =
   | { readonly kind: 'transaction'; readonly transaction: ChainTransaction; readonly place: number }

@@ -58,8 +58,8 @@ export const LOOKS_OF_UNIT: Readonly<Record<Looked, number>> = {
 };
 
 /**
- * Returns whether an action has used its share of the block's looks. They are bounded apart, so that looks that move nothing leave the units
- * to actions that move something.
+ * Returns whether an action has used its share of the block's looks. They have a bound of their own: looks that move nothing leave the
+ * units to actions that move something.
  */
 export function isSeenEnough(looked: Looked, step: Pick<Step, 'ledger'>): boolean {
   return looksLeft(looked, step) < 0;

@@ -78,7 +78,7 @@ export class ClientLimiter {
     return true;
   }
 
-  /** Ends the connection that gives way, which leaves the counts at once: `close` comes after all that arrive now. @see Crowd.whoGivesWay */
+  /** Ends the connection that gives way. It leaves the counts at once, since `close` comes late. @see Crowd.whoGivesWay */
   #makeRoom(address: string | undefined): boolean {
     const newest = this.#open.whoGivesWay(address);
     if (newest === undefined) return false;

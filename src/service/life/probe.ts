@@ -42,7 +42,7 @@ export interface ServiceProbe {
   readonly parts: readonly ProbedPart[];
 }
 
-/** Asks any running service for its state, as its console does. @throws {PlatformError} SERVICE_UNREACHABLE, UNAUTHORIZED, SOURCE_REFUSED */
+/** Asks a running service for its state. @throws {PlatformError} SERVICE_UNREACHABLE, UNAUTHORIZED, SOURCE_REFUSED */
 export async function probeService(address: ProbeAddress): Promise<ServiceProbe> {
   const live = await ask(address, '/debug/live', [200]);
   return {

@@ -9,7 +9,7 @@ interface ConsoleDeps {
   readonly consolePath?: string;
 }
 
-/** `GET /`, or where the service wants it, and `GET /console/*`: the console's static files, open to everyone; what they ask for needs the key. */
+/** `GET /` or the service's own path, and `GET /console/*`: static files of the console, open to all; its data needs the key. */
 export const consoleRoutes: FastifyPluginAsync<ConsoleDeps> = async (app, { consoleFiles, consolePath = '/' }) => {
   const config = { open: true } as const;
   const page = consoleFiles.get('index.html');

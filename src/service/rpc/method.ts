@@ -44,7 +44,7 @@ export interface RpcMethod {
   /** Returns the fields that existing clients read of a failure that they know as -32010; undefined for others. */
   readonly operational?: (failure: PlatformError) => OperationalData | undefined;
   /**
-   * @returns the result, a `KeptResult` of which many get the same bytes, a `JsonResult`, a long one as a `StreamedResult`, or an `RpcAnswer` when the HTTP status is not 200
+   * @returns the result, or a `KeptResult` (the same bytes for many), `JsonResult`, `StreamedResult` (long), `RpcAnswer` (not HTTP 200)
    * @throws {PlatformError} below 500 it becomes -32602, all else -32603; what the caller reads of it is `publicFailure`
    */
   run(params: unknown, caller: RpcCaller): unknown;

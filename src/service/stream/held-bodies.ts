@@ -167,7 +167,7 @@ export class HeldBodies {
     this.#forget(slowest);
   }
 
-  /** Finds the slowest body of a network that holds more than its part. A network that holds more itself gets only the room of late ones. */
+  /** Finds the slowest body of a network beyond its part. Another such network gets only the room of late ones. */
   #greedyOne(address: string, body: Held['body'], now: number): Held | undefined {
     const { mostBytes, shareBytes, graceMs } = this.#limits;
     const network = prefixOf(address, 48);

@@ -23,7 +23,7 @@ export interface Asker {
   readonly isLasting?: boolean;
 }
 
-/** Waits for another program without the turn, which is taken again afterwards. @throws {PlatformError} ANSWERS_WAITING; and what `wait` throws */
+/** Gives the turn up while it waits for another program. @throws {PlatformError} ANSWERS_WAITING; and what `wait` throws */
 export type Aside = <T>(wait: () => Promise<T>) => Promise<T>;
 
 interface Waiting {

@@ -25,7 +25,7 @@ const ofOperator = (summary: string) =>
     doc: { tag: 'Operator', summary, description: NEEDS_OPERATOR }
   }) as const;
 
-/** `POST /halt/clear/:dbType/:chain/:network` and `POST /debug/actors/:dbType/:chain/:network/verify`: what an operator may do to a replica. */
+/** `POST /halt/clear/…` and `POST /debug/actors/…/verify` of a database: an operator's acts on a replica. */
 export const operatorRoutes: FastifyPluginAsyncTypebox<
   Pick<AppDeps, 'control'> & { readonly addressOf: AddressReader }
 > = async (app, { control, addressOf }) => {

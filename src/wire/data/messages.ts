@@ -85,7 +85,7 @@ export const BlockMessageSchema = Type.Object({
    * Absent: it does.
    */
   unsettled: Type.Optional(Type.Union([Type.Literal('rest'), Type.Literal('unknown')])),
-  /** Amendments may follow: whether all that changed in older rows was sent says a `settled` message. Absent: this message brings it all. */
+  /** Amendments of older rows may follow, up to a `settled` message. Absent: this message brings all changes. */
   settling: Type.Optional(Type.Literal(true)),
   /** Amendments of the block before; null or absent: not known. */
   amended_before: Type.Optional(OrNull(Height)),

@@ -23,7 +23,8 @@ export interface Waiting {
 
 /**
  * starting: its thread is being made · running · backoff: dead, a restart is due · failed: the restart budget is spent ·
- * parked: down by the policy of its error until an operator restarts it, or for a minute where MariaDB refused the account · stopped: by the service · paused: by an operator.
+ * parked: down by the policy of its error, until an operator restarts it (for a minute if MariaDB refused the account) ·
+ * stopped: by the service · paused: by an operator.
  */
 export type ActorState = 'starting' | 'running' | 'backoff' | 'failed' | 'parked' | 'stopped' | 'paused';
 

@@ -25,7 +25,7 @@ export const AlarmSchema = Type.Object(
 /** Addresses and accounts within a driver's text: probes are open to everyone, the log has it in full. */
 const PLACES = /'[^']*'@'[^']*'|(?:ENOTFOUND|EAI_AGAIN) \S+|\S*(?:\d{1,3}\.){3}\d{1,3}\S*|\S+:\d{2,5}\b/g;
 
-/** Returns the alarm of an error. @param now as monotonicMs() tells it @param before  the alarm that stands: one of the same code keeps its beginning */
+/** Returns the alarm of an error. @param now monotonicMs() @param before  the present alarm; one of the same code keeps its beginning */
 export function alarmOf({ code, detail, message, hint }: PlatformError, before: Alarm | null, now: number): Alarm {
   const reason = String(detail['reason'] ?? message).replace(PLACES, '…');
   return { code, reason, remedy: hint, since: before?.code === code ? before.since : now };

@@ -139,7 +139,7 @@ export interface DatabaseReport extends ActorReport {
   /** Client only. */
   readonly replica?: {
     readonly complete: boolean;
-    /** Whether the replica is live, and amendments of its last block may follow: it is complete when the source says that it sent everything. */
+    /** Whether amendments of the last block may follow: it is complete when the source says that it sent everything. */
     readonly settling?: boolean;
     /** Progress of the bootstrap or catch-up, 0 to 100. */
     readonly percent: number | null;

@@ -44,12 +44,12 @@ const DatabaseStatusSchema = Type.Object({
   source_silent_s: Type.Optional(
     Type.Number({
       description:
-        "client: seconds for which nothing was heard of its source, or for which the source's MariaDB has answered nothing; then its height may be old"
+        "client: seconds without a word of its source, or of the source's MariaDB; its height may be old then"
     })
   ),
   phase: TextOrNull,
   waiting: OrNull(Type.String(), {
-    description: 'what its actor waits for, or the error that it is down with; a halt is told by `halted`'
+    description: 'why its actor waits or is down; a halt is in `halted`'
   }),
   subscribers: Type.Optional(
     Type.Array(
@@ -61,7 +61,10 @@ const DatabaseStatusSchema = Type.Object({
         nearLimit: Type.Optional(
           Type.Object(
             { limit: Type.Union([Type.Literal('ceiling'), Type.Literal('stall')]), percent: Type.Number() },
-            { description: 'the backpressure limit that will drop it first, from half of it on' }
+            {
+              description:
+                'the limit of backpressure that it is nearest to, once half of it is used; at the limit it is dropped'
+            }
           )
         )
       })
@@ -79,20 +82,20 @@ const DatabaseStatusSchema = Type.Object({
   sweep: Type.Optional(
     Type.Object(
       { passes: Type.Number(), blocks: NumberOrNull },
-      { description: 'passes over rows that no block told of, and the blocks that the last one took' }
+      { description: 'passes over the rows that blocks do not bring, and the number of blocks that the last pass took' }
     )
   ),
   settled_height: Type.Optional(
     Type.Unsafe<number | null>({
       ...HeightOrNull,
       description:
-        'server: the last block of which everything that changed was sent; client: the last one at which the replica had all of it'
+        'server: the last block of which all changes were sent; client: the last block of which the replica has all changes'
     })
   ),
   amendments: Type.Optional(
     Type.Unsafe<number | null>({
       ...HeightOrNull,
-      description: 'server: amendments of the last block that were sent, null where that is not known'
+      description: 'server: number of amendments sent for the last block; null: not known'
     })
   ),
   settling: Type.Optional(
@@ -110,7 +113,7 @@ const DatabaseStatusSchema = Type.Object({
       ],
       {
         description:
-          'server: how far the look at changes that the last messages did not bring is, null when all was sent; client: whether amendments of its block may follow'
+          'server: progress of the search for changes that the last messages lacked; null: all were sent. client: whether amendments of its block may follow'
       }
     )
   ),
@@ -119,14 +122,14 @@ const DatabaseStatusSchema = Type.Object({
       { used: Type.Boolean(), reason: TextOrNull, missed: Type.Number() },
       {
         description:
-          'whether changes are read from the binary log, why not, and changes that it had not named (0 is right)'
+          'whether changes are read from the binary log; if not, the reason; and the number of changes that it did not name (0 is right)'
       }
     )
   ),
   not_replicated: Type.Optional(
     Type.Unsafe<Record<string, string>>({
       ...ByName(Type.String()),
-      description: 'tables that are left out because no replica can make them, with the reason'
+      description: 'tables that are not replicated, each with the reason'
     })
   ),
   percent: Type.Optional(NumberOrNull),
@@ -139,13 +142,13 @@ const DatabaseStatusSchema = Type.Object({
   verification: Type.Optional(TextOrNull),
   verification_reason: Type.Optional(
     OrNull(Type.String(), {
-      description: 'why the replica is not verified, and when it is compared next; null while it is verified'
+      description: 'why the replica is not verified, and when it is compared next; null: it is verified'
     })
   ),
   comparing: Type.Optional(
     OrNull(Type.Object({ height: Type.Number(), percent: Type.Number(), since_ms: Type.Number() }), {
       description:
-        'client: the block whose rows are being compared with the source, and how much of them was, by an estimate; null while none are'
+        'client: the block at which rows are compared with the source, and the estimated progress; null: no comparison runs'
     })
   ),
   unconfirmed: Type.Optional(Type.Array(Type.String())),
@@ -172,8 +175,7 @@ const DatabaseStatusSchema = Type.Object({
         same_as: Type.Optional(
           Type.Unsafe<readonly string[]>({
             ...Type.Array(Type.String()),
-            description:
-              'sources that are the same server or read the same database: with VERIFY_HASHES they count once'
+            description: 'sources that are one server or read one database: VERIFY_HASHES counts them once'
           })
         )
       })
@@ -191,7 +193,7 @@ export const SingleStatusSchema = Type.Object({
   index_map: IndexMap,
   identity: Type.Optional(
     Type.Object(SourceIdentitySchema.properties, {
-      description: 'the signed answer to `challenge`: which server this is, and which database it reads'
+      description: 'signed answer to `challenge`: identity of the server and of its database'
     })
   ),
   last_updated: Type.String()

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { MeshLimits } from './options.ts';
 
 /**
- * Returns the members that a hub dials: all others in a small set, else those that rendezvous hashing gives it. A member that leaves changes
- * no other choice.
+ * Returns the members that a hub dials: all others in a small set, else those of rendezvous hashing, where a member that leaves
+ * changes no other choice.
  *
  * @see Thaler and Ravishankar, "Using name-based mappings to increase hit rates", 1998
  */

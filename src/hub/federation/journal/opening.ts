@@ -41,7 +41,7 @@ interface OpenOptions {
 /**
  * Makes the tables of a hub's log, and takes the database for this process alone until the connection ends.
  *
- * @throws {PlatformError} LOG_OUT_OF_ORDER when another process has it, its log is of another set, or the configuration was written otherwise
+ * @throws {PlatformError} LOG_OUT_OF_ORDER: another process has it, the log is of another set, or the configuration changed beside it
  */
 export async function openLog(connection: Connection, { set, machine, rejoin, now }: OpenOptions): Promise<OpenedLog> {
   const [lock] = await rows(connection, "SELECT GET_LOCK(CONCAT('hub log ', DATABASE()), ?) AS taken", [LOCK_WAIT_S]);

@@ -51,7 +51,7 @@ export type ValidatorAsks = {
   find: { request: { readonly at: number; readonly prices: Submission['prices'] }; reply: boolean };
   /** Takes what was found about a chain; false: it is starting. */
   answer: { request: Answer; reply: boolean };
-  /** Takes what was found about its capabilities; false: it is starting. @property height  block of Bitcoin at which its stake was counted */
+  /** Takes checks of its capabilities; false: it is starting. @property height  block of Bitcoin at which its stake was counted */
   check: { request: { readonly checks: readonly CapabilityCheck[]; readonly height: number | null }; reply: boolean };
 };
 

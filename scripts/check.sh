@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Types, format, lint, and the voice of docstrings and titles: no warning is let through.
+# Types, format, lint, and the voice of docstrings, titles and identifiers: no warning is let through.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 scripts/run-node node_modules/typescript/bin/tsc -p .

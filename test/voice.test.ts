@@ -75,3 +75,41 @@ test('a title of a test begins with its subject, not with what, who, of, where o
     []
   );
 });
+
+/** Names that say nothing of a thing: by what it is, it is a report, a digest of the source, a reason, a line. */
+const NO_NAMES =
+  /(?<![\w$'])(?:told|said|untold|theirs|ours|want|deal|heir|plant|attend|mute|isSitting|isDeaf|Standing|Biography|[sS]iege|openHouse)(?![\w$'])/g;
+/** Fields of log lines and of a halt, which operators read: their names stay. */
+const READ_BY_OPERATORS: ReadonlySet<string> = new Set([
+  'src/replication/commitment/followed-tree.ts',
+  'src/replication/replica/following/follower.ts',
+  'src/replication/replica/quorum/source-quorum.ts',
+  'src/replication/replica/verifying/audit.ts',
+  'src/replication/replica/verifying/index-map.ts',
+  'test/integration/actors/replica/roots.test.ts',
+  'test/unit/replication/replica/source-quorum.test.ts'
+]);
+/** Comments, strings, templates and regular expressions. */
+const TEXTS =
+  /\/\/[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\$]|\\.|\$(?!\{)|\$\{(?:[^{}`]|\{[^{}]*\}|`[^`]*`)*\})*`|(?<=(?:[(,=:[!&|?{};>]|return)\s*)\/(?![*/])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\//g;
+
+/** Returns the identifiers of a source that name nothing, each with its line. */
+function emptyNames(source: string): string[] {
+  const code = source.replace(TEXTS, (text) => text.replace(/[^\n]/g, ' '));
+  return [...code.matchAll(NO_NAMES)].map(({ 0: name, index }) => `${code.slice(0, index).split('\n').length} ${name}`);
+}
+
+test('identifiers name what a thing is: none is told, said, ours or theirs', () => {
+  const found = globSync('{src,actors,machines,workers,web,scripts,test,lab}/**/*.{ts,js,mjs}', {
+    exclude: (path) => path.includes('node_modules')
+  })
+    .filter((file) => !READ_BY_OPERATORS.has(file) && !/^src\/(?:replication\/|cli\/verify-remote)/.test(file))
+    .sort()
+    .flatMap((file) => emptyNames(readFileSync(file, 'utf8')).map((at) => `${file}:${at}`));
+  assert.deepEqual(found, []);
+});
+
+test('a name is found in code, and not in a text or a comment', () => {
+  const lines = ['const told = 1; // told', "const a = 'said';", 'f({ ours: /theirs/ });'];
+  assert.deepEqual(emptyNames(lines.join('\n')), ['1 told', '3 ours']);
+});

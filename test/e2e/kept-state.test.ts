@@ -54,8 +54,8 @@ class Kept {
 
   /** Operation and reason of each entry of the audit, oldest first. */
   async audit(): Promise<readonly (readonly [string, string | null])[]> {
-    const told = await (await fetch(`${this.url}/debug/audit`, { headers: HEADERS })).json();
-    const entries = told as readonly { readonly operation: string; readonly reason: string | null }[];
+    const report = await (await fetch(`${this.url}/debug/audit`, { headers: HEADERS })).json();
+    const entries = report as readonly { readonly operation: string; readonly reason: string | null }[];
     return entries.map(({ operation, reason }) => [operation.split('/').at(-1)!, reason] as const).toReversed();
   }
 }

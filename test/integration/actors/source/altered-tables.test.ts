@@ -42,8 +42,8 @@ test('with a binary log, values that are lost while a definition is changed and 
   assert.ok(last.type === 'block');
   const isTold = () =>
     last.unsettled === 'unknown' ||
-    source.after.some(({ type, block_index, ...told }) => {
-      return type === 'settled' && block_index === 3 && (told as Partial<SettledMessage>).unknown === true;
+    source.after.some(({ type, block_index, ...sent }) => {
+      return type === 'settled' && block_index === 3 && (sent as Partial<SettledMessage>).unknown === true;
     });
   await source.until(isTold, 'the word that it is not known');
 });

@@ -251,6 +251,11 @@ export const ERRORS = {
     status: 501,
     hint: 'members of a set of hubs change by a new HUB_FEDERATION; a hub in standalone mode keeps a list of its own'
   },
+  /** A hub of a set cannot publish a round of prices. */
+  PUBLISHING_FAILED: {
+    status: 502,
+    hint: 'check ORACLE_PUBLISH_ENCODER, ORACLE_PUBLISH_ADDRESS, its coins, and ORACLE_PUBLISH_KEY_COMMAND; the next hub in turn publishes meanwhile'
+  },
   /** The place of the log, or the write, that a reader waits for has not come. */
   SEQUENCE_NOT_REACHED: { status: 503, hint: 'ask again, or ask another hub' },
   /** A write was not applied in time. It waits, and may be applied later. */

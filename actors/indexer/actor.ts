@@ -8,6 +8,7 @@ import { databaseError, openPool } from '../../src/db/connection.ts';
 import { PlatformError } from '../../src/errors.ts';
 import { type BlockHashesRow, readBlockHashes } from '../../src/indexer/api/block-hashes.ts';
 import { type ActionPlace, readConfirmations } from '../../src/indexer/api/confirmations.ts';
+import { type RoundPlace, readRoundPlace } from '../../src/indexer/api/price-rounds.ts';
 import { readStakes, type SignerStakes, type StakeQuestion } from '../../src/indexer/api/stakes.ts';
 import { Progress } from '../../src/indexer/block/progress.ts';
 import { IndexedBalances } from '../../src/indexer/loop/balances.ts';
@@ -53,6 +54,7 @@ export interface IndexerActorData {
 export type IndexerAsks = {
   findAction: { request: { readonly actionIndex: number }; reply: ActionPlace };
   findHashes: { request: { readonly height: number | null }; reply: BlockHashesRow };
+  findRound: { request: { readonly round: number }; reply: RoundPlace };
   findStakes: { request: StakeQuestion; reply: SignerStakes };
   tryAction: { request: TrialQuestion; reply: Trial };
 };
@@ -105,6 +107,7 @@ const host = hostActor<IndexerAsks, Record<never, never>, IndexerNotices>({
   handlers: {
     findAction: ({ actionIndex }) => answer(readConfirmations(readers, actionIndex)),
     findHashes: ({ height }) => answer(readBlockHashes(readers, height)),
+    findRound: ({ round }) => answer(readRoundPlace(readers, round)),
     findStakes: (question) => answer(readStakes(readers, question)),
     tryAction: (question) => answer(trials.run(question))
   },

@@ -56,6 +56,11 @@ const host = hostActor<ValidatorAsks, Record<never, never>, ValidatorNotices>({
       running?.hub.witness.answer(answer);
       return running !== null;
     },
+    keep: async ({ round, made }) => (await running?.hub.publishing?.keep(round, made)) ?? null,
+    announce: async ({ round }) => {
+      running?.hub.publishing?.announce(round);
+      return running !== null;
+    },
     check: async ({ checks, height }) => {
       running?.hub.capabilities.check(checks, height);
       return running !== null;
@@ -133,7 +138,7 @@ async function open(): Promise<Running> {
       host.fail(reason);
     }
   });
-  let [sent, asked] = ['', '[]'];
+  let [sent, asked, due] = ['', '[]', '[]'];
   const tellState = () => {
     const round = hub.rounds?.last ?? null;
     const { tests } = hub.capabilities;
@@ -145,6 +150,10 @@ async function open(): Promise<Running> {
     const questionsText = JSON.stringify(questions);
     if (questionsText !== asked) host.tell('questions', questions);
     asked = questionsText;
+    const duties = hub.publishing?.duties ?? [];
+    const dutiesText = JSON.stringify(duties);
+    if (dutiesText !== due) host.tell('duties', duties);
+    due = dutiesText;
   };
   await mesh.start();
   await hub.start();

@@ -122,6 +122,7 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'crowd',
     'faults',
     'federation-hubs',
+    'federation-publishing',
     'memory',
     'oracle',
     'probe',

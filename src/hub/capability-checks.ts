@@ -1,5 +1,6 @@
 import { CAPABILITIES, type MinimumStakes } from '../coin/capabilities.ts';
 import { parseAmount } from '../consensus/amount.ts';
+import { hasCode } from '../errors.ts';
 import type { ChainFacts } from './chain-facts.ts';
 import type { CapabilityCheck } from './federation/node/capabilities.ts';
 import type { PricesState } from './store/asks.ts';
@@ -8,10 +9,20 @@ interface CheckedHub {
   /** Its key. */
   readonly pubkey: string;
   readonly minimumStakes: MinimumStakes;
-  readonly facts: Pick<ChainFacts, 'stakeOf' | 'indexersAnswer'>;
+  readonly facts: Pick<ChainFacts, 'stakeOf' | 'indexersAnswer' | 'hasRound'>;
+  /** Way in which it publishes rounds; null: it is not set up to do so. */
+  readonly publishing: PublishingSetup | null;
   /** State of the search for prices; undefined: this hub has no sources. */
   readonly pricing: () => PricesState | undefined;
   readonly roundIntervalMs: number;
+}
+
+/** A hub's own means of publishing. */
+interface PublishingSetup {
+  /** Address that pays. */
+  readonly address: string;
+  /** @throws {PlatformError} PUBLISHING_FAILED when its encoder makes no transactions */
+  test(): Promise<void>;
 }
 
 /** Findings about a hub. */
@@ -34,14 +45,18 @@ export async function checkCapabilities(hub: CheckedHub): Promise<CheckedCapabil
   for (const name of CAPABILITIES) {
     const least = minimumStakes[name];
     const hasStake = least === undefined ? false : stake === null ? null : stake >= parseAmount(least)!;
-    const reason = await findFault(name, hub);
+    const reason = await findFault(name, hub, found?.source ?? null);
     checks.push({ name, hasStake, passes: reason === null, reason });
   }
   return { checks, height: found?.height ?? null };
 }
 
 /** Returns why a capability is not served now; null where it is. */
-async function findFault(name: (typeof CAPABILITIES)[number], hub: CheckedHub): Promise<string | null> {
+async function findFault(
+  name: (typeof CAPABILITIES)[number],
+  hub: CheckedHub,
+  staker: string | null
+): Promise<string | null> {
   switch (name) {
     case 'price':
       return findPriceFault(hub);
@@ -52,9 +67,25 @@ async function findFault(name: (typeof CAPABILITIES)[number], hub: CheckedHub): 
       return silent.length === 0 ? null : `the indexer of ${silent.join(', ')} does not answer`;
     }
     case 'oracle_publish':
-      return 'this version publishes no rounds: getpricerounds has their texts';
+      return await findPublishingFault(hub, staker);
     case 'attestation':
       return 'this version has no providers of attestations';
+  }
+}
+
+/** @param staker  address of this hub's stake; null: nobody told it */
+async function findPublishingFault({ publishing, facts }: CheckedHub, staker: string | null): Promise<string | null> {
+  if (!publishing) return 'ORACLE_PUBLISH_ENCODER names no encoder';
+  const { address } = publishing;
+  if (staker !== null && staker !== address)
+    return `the stake of this hub is of ${staker}: the ledger takes no prices from ${address}`;
+  if ((await facts.hasRound(0)) === null) return 'its indexer of BTC does not answer, or is behind its coin node';
+  try {
+    await publishing.test();
+    return null;
+  } catch (caught) {
+    if (!hasCode(caught, 'PUBLISHING_FAILED')) throw caught;
+    return String(caught.detail['reason']);
   }
 }
 

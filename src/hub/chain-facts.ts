@@ -25,9 +25,28 @@ export interface ChainFacts {
    */
   hasReorganised(chain: string, height: number, oldHash: string, newHash: string): Promise<boolean | null>;
   /** Returns the stake of a key in the newest block of Bitcoin, units of the gas token, and that block's height. */
-  stakeOf(pubkey: string): Promise<{ readonly stake: string; readonly height: number | null } | null>;
+  stakeOf(pubkey: string): Promise<FoundStake | null>;
+  /** Whether the ledger of Bitcoin has the prices of a round. Null: also where the indexer lacks blocks that the coin node has. */
+  hasRound(round: number): Promise<boolean | null>;
+  /** Finds a transaction of Bitcoin that waits for a block, in the coin node; null: also where none waits. */
+  waitingTransaction(txid: string): Promise<WaitingTransaction | null>;
   /** Asks each indexer that the configuration names, one for each chain. */
   indexersAnswer(): Promise<readonly { readonly chain: string; readonly isUp: boolean }[]>;
+}
+
+/** Stake of a key, as an indexer has it. */
+interface FoundStake {
+  readonly stake: string;
+  readonly height: number | null;
+  /** Address that staked; null: none did. */
+  readonly source: string | null;
+}
+
+/** A transaction that waits for a block. */
+interface WaitingTransaction {
+  readonly hex: string;
+  /** Satoshis for each virtual byte, with all that it needs to be in a block. */
+  readonly feeRate: number;
 }
 
 /** Place of an action, as an indexer has it. */
@@ -41,6 +60,9 @@ interface FoundAction {
 /** Deepest reorg that is news: an old one, which happened, would take back again what was attested since. */
 const MOST_DEPTH = 200;
 const PATIENCE_MS = 3_000;
+/** Chain of the ledger that has stakes and prices. */
+const STAKES = 'BTC';
+const SATOSHIS = 100_000_000;
 /** Name under which this hub's own questions take turns. */
 const OWN = 'this hub';
 /** Questions to indexers and nodes at once. */
@@ -144,14 +166,39 @@ export function askChains({ indexerOf, nodeOf }: ChainServices, log: Logger): Ch
       ),
     stakeOf: (pubkey) =>
       orNull('the stake of this hub', OWN, async () => {
-        const answer = await askIndexer('BTC', 'getownstake', { pubkey });
+        const answer = await askIndexer(STAKES, 'getownstake', { pubkey });
         if (answer === null) return null;
-        const { stake, block_index: height } = Object(answer) as Readonly<Record<string, unknown>>;
+        const { stake, block_index: height, source = null } = Object(answer) as Readonly<Record<string, unknown>>;
         const isHeight = height === null || Number.isSafeInteger(height);
         if (typeof stake !== 'string' || parseAmount(stake) === null || !isHeight)
           throw new Error(`the indexer answered ${JSON.stringify(answer).slice(0, 200)}`);
-        return { stake, height: height as number | null };
+        return { stake, height: height as number | null, source: typeof source === 'string' ? source : null };
       }),
+    hasRound: (round) =>
+      orNull(`round ${round} of prices`, OWN, async () => {
+        const tip = await onNode(STAKES, async (call) => Number(await call('getblockcount', [])));
+        const answer = tip === null ? null : await askIndexer(STAKES, 'getpriceround', { round });
+        if (answer === null) return null;
+        const { coin, action_index: action, latest_block_index: latest } = Object(answer) as Fields;
+        if (coin !== STAKES || !(action === null || isCount(action)) || !(latest === null || isCount(latest)))
+          throw new Error(`the indexer answered ${JSON.stringify(answer).slice(0, 200)}`);
+        if (action !== null) return true;
+        return latest !== null && latest >= tip! ? false : null;
+      }),
+    waitingTransaction: (txid) =>
+      orNull(`transaction ${txid}`, OWN, () =>
+        onNode(STAKES, async (call) => {
+          const unknown = (caught: unknown) => {
+            if (UNKNOWN_BLOCK.test(reasonOf(caught))) return null;
+            throw caught;
+          };
+          const entry = await call('getmempoolentry', [txid]).catch(unknown);
+          const hex = entry && (await call('getrawtransaction', [txid]).catch(unknown));
+          if (typeof hex !== 'string') return null;
+          const { fees, ancestorsize: bytes } = Object(entry) as Fields;
+          return { hex, feeRate: (Number((Object(fees) as Fields)['ancestor']) * SATOSHIS) / Number(bytes) };
+        })
+      ),
     indexersAnswer: async () => {
       const chains = [...new Set(CHAIN_NETWORKS.map(({ ticker }) => ticker))];
       const asked = chains.map(async (chain) => {

@@ -22,9 +22,12 @@ import { createHubApp } from './app.ts';
 import { checkCapabilities } from './capability-checks.ts';
 import { askChains } from './chain-facts.ts';
 import { configuredServices, ownServices } from './chain-services.ts';
+import type { PublishingDuty } from './federation/node/price-publishing.ts';
 import type { ValidatorAsks, ValidatorNotices, ValidatorState } from './federation/node/validator-asks.ts';
 import type { Question } from './federation/node/witness.ts';
 import type { OracleSettings } from './oracle/oracle.ts';
+import { publicationMaker } from './publishing/maker.ts';
+import { Publisher } from './publishing/publisher.ts';
 import { remoteDatabase } from './remote-database.ts';
 import { remoteSet } from './remote-set.ts';
 import type { FoundPrices, HubAsks, HubDatabaseState, HubNotices, PricesNotices, PricesState } from './store/asks.ts';
@@ -90,6 +93,9 @@ export async function startHub(
   /** Questions of the set about chains that this hub has not answered. */
   let questions: readonly Question[] = [];
   let askChain: () => Promise<void> = async () => undefined;
+  /** Rounds that this hub has to publish, or has published. */
+  let duties: readonly PublishingDuty[] = [];
+  let publish: () => Promise<void> = async () => undefined;
   /** Looks for what this hub of a set is capable of, and tells the actor that votes. */
   let check: () => Promise<void> = async () => undefined;
   const reportNow = (id: ActorName): ActorReport | undefined => {
@@ -166,6 +172,9 @@ export async function startHub(
             questions = next;
             if (isNew) void askChain();
           },
+          duties: (next: readonly PublishingDuty[]) => {
+            duties = next;
+          },
           validator: (next: ValidatorState) => {
             const isNew = standing.phase === 'starting';
             standing = next;
@@ -194,11 +203,25 @@ export async function startHub(
         const facts = askChains(ownServices(indexers, nodes), log);
         const hasStakes = indexers.some(({ chain }) => chain === STAKES);
         const { stakeOf } = hasStakes ? facts : askChains(configuredServices(database), log);
+        const maker = publicationMaker(config);
         const hub = {
           facts: { ...facts, stakeOf },
+          publishing: maker && { address: maker.address, test: () => maker.test() },
           pubkey: quorumOf(member).self,
           minimumStakes: config.HUB_CAPABILITY_CONFIG
         };
+        if (maker) {
+          const actor = supervisor.handle.bind(supervisor, VALIDATOR);
+          const publisher = new Publisher({
+            maker,
+            facts,
+            duties: () => duties,
+            keep: (round, made) => actor().ask('keep', { round, made }),
+            announce: (round) => actor().ask('announce', { round }),
+            log
+          });
+          publish = () => publisher.work();
+        }
         const roundIntervalMs = config.ORACLE_ROUND_INTERVAL;
         const answering = { facts, questions: () => questions, now: Date.now };
         const asks = new WitnessAsks({ ...answering, tell: (answer) => tell('answer', answer) });
@@ -265,7 +288,10 @@ export async function startHub(
       };
       supervisor.start({ id: VALIDATOR, kind: VALIDATOR.kind, entry: actorEntry('validator'), workerData });
       checking = setInterval(() => void check(), CHECK_EVERY_MS);
-      asking = setInterval(() => void askChain(), ASK_EVERY_MS);
+      asking = setInterval(() => {
+        void askChain();
+        void publish();
+      }, ASK_EVERY_MS);
     } else if (config.P2P_VALIDATOR_ADDR !== undefined)
       log.warn('this hub is the only one of its set: it writes directly, as a standalone one');
     if (rejoin && !member) log.warn('--rejoin changes nothing: this hub is of no set');

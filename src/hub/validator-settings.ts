@@ -95,6 +95,7 @@ export function findValidatorFaults(
           `ORACLE_SUBMISSION_WINDOW=${windowMs} leaves too little of ORACLE_ROUND_INTERVAL for a decision: at most ${MOST_WINDOW_PERCENT} %`
         ]
       : []),
+    ...findPublishingFaults(config),
     ...needed.map((name) => `P2P_VALIDATOR_ADDR turns validator mode on, which needs ${name}`),
     ...(SEED_NODES?.length && !federation
       ? ['SEED_NODES names other hubs: HUB_FEDERATION must name the set, with their keys']
@@ -102,6 +103,20 @@ export function findValidatorFaults(
     ...(federation && pubkey !== undefined && !isMember
       ? [`HUB_FEDERATION has no member with the key ${pubkey}, which is that of SIGNING_PRIVKEY_HEX`]
       : [])
+  ];
+}
+
+/** Finds settings that publishing lacks. */
+function findPublishingFaults(config: ValidatorConfig): readonly string[] {
+  const needed = ['ORACLE_PUBLISH_ENCODER', 'ORACLE_PUBLISH_ADDRESS', 'ORACLE_PUBLISH_KEY_COMMAND'] as const;
+  const set = needed.filter((name) => config[name] !== undefined);
+  if (set.length === 0) return [];
+  const services = ['CAPABILITY_INDEXERS', 'CAPABILITY_NODES'] as const;
+  return [
+    ...needed.filter((name) => !set.includes(name)).map((name) => `${set[0]} is set, which needs ${name}`),
+    ...services
+      .filter((name) => !config[name]?.some(({ chain }) => chain === 'BTC'))
+      .map((name) => `${set[0]} is set: ${name} must name BTC, to see which rounds are published`)
   ];
 }
 

@@ -57,6 +57,7 @@ export function startIndexer(config: IndexerConfig, { service, log }: Start): Pr
         profile: config.PLATFORM_PROFILE,
         findStakes: (question) => supervisor.handle(id).ask('findStakes', question, { deadlineMs: ANSWER_LIMIT_MS }),
         tryAction: (question) => supervisor.handle(id).ask('tryAction', question, { deadlineMs: TRIAL_LIMIT_MS }),
+        findRound: (round) => supervisor.handle(id).ask('findRound', { round }, { deadlineMs: ANSWER_LIMIT_MS }),
         findHashes: (height) => supervisor.handle(id).ask('findHashes', { height }, { deadlineMs: ANSWER_LIMIT_MS }),
         findAction: (actionIndex) =>
           supervisor.handle(id).ask('findAction', { actionIndex }, { deadlineMs: ANSWER_LIMIT_MS })

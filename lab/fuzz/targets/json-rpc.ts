@@ -79,6 +79,8 @@ const open = async () => {
     hasReorganised: async () => null,
     hasBlock: silent,
     stakeOf: silent,
+    hasRound: silent,
+    waitingTransaction: silent,
     indexersAnswer: async () => []
   };
   const methods = hubMethods(database, settings, { onChange: () => undefined, set: null, clockOffMs: () => 0 }, facts);

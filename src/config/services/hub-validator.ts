@@ -2,7 +2,7 @@ import { CAPABILITIES } from '../../coin/capabilities.ts';
 import { CHAINS, chainNetwork } from '../../coin/chains.ts';
 import { isSigningKey } from '../../coin/signing-key.ts';
 import { readJsonFile } from '../json-file.ts';
-import { integer, list, parsed, port, type Values } from '../variables.ts';
+import { integer, list, parsed, port, readBaseUrl, text, type Values } from '../variables.ts';
 
 /** Hubs of operators who keep one configuration. All of them have the same file. */
 export interface Federation {
@@ -96,6 +96,11 @@ function readCapabilityName(entry: string): string {
   return entry;
 }
 
+function readProgram(path: string): string {
+  if (!path.startsWith('/')) throw new Error(`must be the path of a program from the root, not "${path}"`);
+  return path;
+}
+
 /** Settings that validator mode alone reads. */
 export const validatorVariables = {
   P2P_VALIDATOR_ADDR: parsed(readAddress, {
@@ -165,6 +170,25 @@ export const validatorVariables = {
     doc: "coin nodes of this hub's own, by chain, which tell reorgs; unset: it says nothing about them",
     example: 'BTC=http://user:password@127.0.0.1:8332',
     secret: true
+  }),
+  ORACLE_PUBLISH_ENCODER: parsed(readBaseUrl, {
+    doc: "encoder of Bitcoin of this hub's own, which makes the transactions that publish rounds of prices; unset: this hub publishes none",
+    example: 'http://127.0.0.1:3003'
+  }),
+  ORACLE_PUBLISH_ENCODER_KEY: text({ doc: 'its key (ENCODER_API_KEY)', secret: true }),
+  ORACLE_PUBLISH_ADDRESS: text({
+    doc: 'address whose coins pay for them; the stake of this hub must be of this address, else the ledger refuses them',
+    example: 'bc1q…'
+  }),
+  ORACLE_PUBLISH_KEY_COMMAND: parsed(readProgram, {
+    doc: 'program that signs: it reads a PSBT as hex, and prints the whole transaction as hex; it gets no arguments, and no variables but PATH',
+    example: '/usr/local/bin/sign-psbt'
+  }),
+  ORACLE_PUBLISH_MAX_COST: integer({
+    default: 200_000,
+    min: 1,
+    max: 100_000_000,
+    doc: 'satoshis that the publishing of one round may cost; above it this hub publishes none'
   }),
   DISABLED_CAPABILITIES: list(readCapabilityName, {
     doc: 'capabilities that this hub does not serve: price, cross_chain, oracle_publish, attestation',

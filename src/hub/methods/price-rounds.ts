@@ -1,7 +1,8 @@
 import Type from 'typebox';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
-import type { DecidedRound, RoundsBefore } from '../federation/rounds/decide.ts';
-import { priceActionOf } from '../federation/rounds/price-action.ts';
+import type { RoundsBefore } from '../federation/rounds/decide.ts';
+import { publishableAction } from '../federation/rounds/price-action.ts';
+import type { LoggedRound } from '../federation/rounds/publishing.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { CountSchema, DATABASE_ERRORS, LimitSchema, Nullable, OneOf, PubkeySchema, SecondsSchema } from './common.ts';
 
@@ -24,11 +25,15 @@ const RoundSchema = Type.Object({
   ),
   far: KeysSchema('hubs with a price more than 10 % from the one in the middle'),
   split: KeysSchema('hubs that signed two submissions: neither counts'),
+  publishers: KeysSchema(
+    'hubs that were ready to publish it: they take turns, from the one in the place of the round modulo their number'
+  ),
   signatures: Type.Array(Type.Object({ pubkey: PubkeySchema, sig: Type.String() }), {
     description: 'of the prices, as the ledger asks for them; those that this hub has seen'
   }),
   publishable: Type.Boolean({
-    description: 'whether more than two thirds of the hubs signed, and the height of Bitcoin is known'
+    description:
+      'whether more than two thirds signed, of the hubs and of those that qualified, and the height of Bitcoin is known'
   }),
   action: Nullable(Type.String({ description: 'text of the PRICE action for the encoder; null: not publishable' }))
 });
@@ -38,7 +43,6 @@ const DEFAULT_ROUNDS = 10;
 
 /** Returns the methods of a hub in validator mode about the rounds of prices of its set. @param members  hubs of the set */
 export function priceRoundMethods(database: HubDatabase, members: number): Readonly<Record<string, RpcMethod>> {
-  const needed = Math.floor((2 * members) / 3) + 1;
   return {
     getpricerounds: rpcMethod({
       summary: 'Rounds of prices that the set decided, with who took part and who signed; the newest first',
@@ -51,11 +55,11 @@ export function priceRoundMethods(database: HubDatabase, members: number): Reado
       async run({ limit = DEFAULT_ROUNDS }) {
         const found = await database.read('selectDecidedRounds', limit);
         return found.map((row) => {
-          const decided = JSON.parse(row.decided) as DecidedRound;
-          const { round, timestamp, height, pairs, qualified, counted, far, split } = decided;
+          const decided = JSON.parse(row.decided) as LoggedRound;
+          const { round, timestamp, height, pairs, qualified, counted, far, split, publishers } = decided;
           const { missed } = JSON.parse(row.after) as RoundsBefore;
           const signatures = JSON.parse(row.sigs) as { pubkey: string; sig: string }[];
-          const publishable = height > 0 && signatures.length >= needed;
+          const action = publishableAction(decided, signatures, members);
           return {
             round,
             timestamp,
@@ -65,10 +69,11 @@ export function priceRoundMethods(database: HubDatabase, members: number): Reado
             counted: [...counted],
             far: [...far],
             split: [...split],
+            publishers: [...publishers],
             missed: Object.entries(missed).map(([pubkey, in_a_row]) => ({ pubkey, in_a_row })),
             signatures,
-            publishable,
-            action: publishable ? priceActionOf(decided, signatures.slice(0, needed)) : null
+            publishable: action !== null,
+            action
           };
         });
       }

@@ -9,6 +9,7 @@ import { type BlockHashesRow, BlockHashesSchema } from './block-hashes.ts';
 import { type ActionPlace, ConfirmationsSchema } from './confirmations.ts';
 import { type FeeMethodDeps, feeMethods } from './fees.ts';
 import { HealthSchema, healthOf, type IndexerView, LatestBlockSchema, latestBlockOf } from './health.ts';
+import type { RoundPlace } from './price-rounds.ts';
 import { SignerStakeSchema, type SignerStakes, type StakeQuestion } from './stakes.ts';
 
 /** Dependencies of the methods of an indexer. */
@@ -21,6 +22,8 @@ export interface IndexerMethodDeps {
   /** @param height null: the newest block @throws {PlatformError} RECORD_UNKNOWN, DATABASE_UNAVAILABLE, ACTOR_TIMEOUT */
   readonly findHashes: (height: number | null) => Promise<BlockHashesRow>;
   /** @throws {PlatformError} DATABASE_UNAVAILABLE, ACTOR_TIMEOUT */
+  readonly findRound: (round: number) => Promise<RoundPlace>;
+  /** @throws {PlatformError} DATABASE_UNAVAILABLE, ACTOR_TIMEOUT */
   readonly findStakes: (question: StakeQuestion) => Promise<SignerStakes>;
   readonly profile: Profile;
   readonly tryAction: FeeMethodDeps['tryAction'];
@@ -31,7 +34,7 @@ const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /** Returns the methods of an indexer. */
 export function indexerMethods(deps: IndexerMethodDeps): Readonly<Record<string, RpcMethod>> {
-  const { network, view, findAction, findHashes, findStakes } = deps;
+  const { network, view, findAction, findHashes, findRound, findStakes } = deps;
   return {
     ...feeMethods(deps),
     ping: pingMethod,
@@ -75,6 +78,26 @@ export function indexerMethods(deps: IndexerMethodDeps): Readonly<Record<string,
         network: network.network,
         action_index,
         ...(await findAction(action_index))
+      })
+    }),
+    getpriceround: rpcMethod({
+      summary: 'Action that gave the ledger the prices of a round of validators',
+      params: Type.Object({ round: Height }),
+      result: Type.Object({
+        coin: Type.String(),
+        network: Type.String(),
+        round: Type.Integer(),
+        action_index: OrNull(Type.Integer(), { description: 'null: the ledger has no such round' }),
+        block_index: HeightOrNull,
+        latest_block_index: HeightOrNull
+      }),
+      errors: ['DATABASE_UNAVAILABLE', 'ACTOR_TIMEOUT'],
+      write: false,
+      run: async ({ round }) => ({
+        coin: network.ticker,
+        network: network.network,
+        round,
+        ...(await findRound(round))
       })
     }),
     getownstake: rpcMethod({

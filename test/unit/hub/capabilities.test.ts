@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createActor } from 'xstate';
 import { type CapabilityPhase, capabilityMachine } from '../../../machines/hub/capability.ts';
+import { PlatformError } from '../../../src/errors.ts';
 import { checkCapabilities } from '../../../src/hub/capability-checks.ts';
 import { Capabilities } from '../../../src/hub/federation/node/capabilities.ts';
 import { capabilityBodyOf, readCapability } from '../../../src/hub/federation/rounds/operations.ts';
@@ -129,16 +130,18 @@ test('stake: enough at its own indexer; none configured qualifies nobody; nobody
     keptAt: performance.timeOrigin + performance.now(),
     clockOffMs: 0
   };
+  let publishing: Parameters<typeof checkCapabilities>[0]['publishing'] = null;
   const look = async (stake: string | null, pricing: PricesState | undefined = kept, up = true) => {
     const facts = {
-      stakeOf: async () => (stake === null ? null : { stake, height: 7 }),
+      stakeOf: async () => (stake === null ? null : { stake, height: 7, source: 'staker' }),
+      hasRound: async () => false,
       indexersAnswer: async () => [
         { chain: 'BTC', isUp: true },
         { chain: 'LTC', isUp: up }
       ]
     };
     const minimumStakes = { price: '1000', cross_chain: '5000' };
-    const hub = { pubkey: SELF, minimumStakes, facts, pricing: () => pricing, roundIntervalMs: 600_000 };
+    const hub = { pubkey: SELF, minimumStakes, facts, publishing, pricing: () => pricing, roundIntervalMs: 600_000 };
     const { checks, height } = await checkCapabilities(hub);
     return { height, of: new Map(checks.map(({ name, ...check }) => [name as string, check])) };
   };
@@ -154,4 +157,13 @@ test('stake: enough at its own indexer; none configured qualifies nobody; nobody
   assert.match((await look('1000', old)).of.get('price')!.reason!, /of late/);
   const silent = { ...kept, answered: 0, lastError: 'no source gave a price' };
   assert.equal((await look('1000', silent)).of.get('price')!.reason, 'no source gave a price');
+  const publishFault = async () => (await look('1000')).of.get('oracle_publish')!.reason;
+  assert.match((await publishFault())!, /names no encoder/);
+  publishing = { address: 'staker', test: async () => undefined };
+  assert.equal(await publishFault(), null);
+  publishing = { ...publishing, address: 'other' };
+  assert.match((await publishFault())!, /the stake of this hub is of staker: the ledger takes no prices from other/);
+  const reason = 'the encoder is down';
+  publishing = { address: 'staker', test: () => Promise.reject(new PlatformError('PUBLISHING_FAILED', { reason })) };
+  assert.equal(await publishFault(), reason);
 });

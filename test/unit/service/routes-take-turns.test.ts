@@ -75,6 +75,7 @@ const indexer = (keys?: Keys) =>
     profile: DEFAULT_PROFILE,
     findAction: reading,
     findHashes: reading,
+    findRound: reading,
     findStakes: reading,
     tryAction: reading,
     config: { ...FRAME_CONFIG, INDEXER_API_KEY: keys, INDEXER_RATE_LIMIT_RPM: 10_000 },

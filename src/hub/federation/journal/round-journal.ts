@@ -1,11 +1,11 @@
 import { type Connection, rows } from '../../../db/connection.ts';
 import { selectBitcoinHeight } from '../../store/chain-tips.ts';
-import type { DecidedRound } from '../rounds/decide.ts';
 import type { CapabilityClaim } from '../rounds/operations.ts';
+import type { LoggedRound } from '../rounds/publishing.ts';
 import { type RoundFacts, readRoundFacts } from './round-state.ts';
 
-/** Kinds of what a hub signs once for a round. */
-type OwnKind = 'submission' | 'list' | 'statement';
+/** Kinds of what a hub signs or makes once for a round. */
+type OwnKind = 'submission' | 'list' | 'statement' | 'publication';
 
 /** A hub's capability as the log has it. */
 export interface KnownCapability extends Pick<CapabilityClaim, 'phase'> {
@@ -30,9 +30,17 @@ export class RoundJournal {
   }
 
   /** Returns the last round that the set decided; null for none. */
-  async last(): Promise<DecidedRound | null> {
-    const [last] = await rows(this.#connection, 'SELECT decided FROM consensus_rounds ORDER BY round DESC LIMIT 1');
-    return last ? (JSON.parse(String(last['decided'])) as DecidedRound) : null;
+  async last(): Promise<LoggedRound | null> {
+    const [last] = await this.newest(1);
+    return last ?? null;
+  }
+
+  /** Returns the last rounds that the set decided, the newest first. */
+  async newest(count: number): Promise<readonly LoggedRound[]> {
+    const found = await rows(this.#connection, 'SELECT decided FROM consensus_rounds ORDER BY round DESC LIMIT ?', [
+      count
+    ]);
+    return found.map((row) => JSON.parse(String(row['decided'])) as LoggedRound);
   }
 
   /** Returns the height of Bitcoin that this hub was told; 0 for none. */
@@ -52,17 +60,13 @@ export class RoundJournal {
     }));
   }
 
-  /** Keeps what this hub has signed for a round. @returns that, or what it has signed before: only this may be sent */
+  /** Keeps what this hub has signed or made for a round. @returns that, or what it has kept before: only this may be sent */
   async keepOwn<S>(round: number, kind: OwnKind, signed: S): Promise<S> {
     await this.#connection.query('INSERT IGNORE INTO consensus_own (round, kind, stored) VALUES (?)', [
       [round, kind, JSON.stringify(signed)]
     ]);
     await this.#connection.query('DELETE FROM consensus_own WHERE round < ?', [Math.max(0, round - KEPT_ROUNDS)]);
-    const [kept] = await rows(this.#connection, 'SELECT stored FROM consensus_own WHERE round = ? AND kind = ?', [
-      round,
-      kind
-    ]);
-    return JSON.parse(String(kept!['stored'])) as S;
+    return (await this.own<S>(round, kind))!;
   }
 
   /** Keeps signatures of a round's prices, which were checked. @param signed  by key */
@@ -76,10 +80,23 @@ export class RoundJournal {
     ]);
   }
 
-  /** Returns the keys whose signatures of a round's prices are here. */
-  async signers(round: number): Promise<ReadonlySet<string>> {
-    const found = await rows(this.#connection, 'SELECT pubkey FROM consensus_statements WHERE round = ?', [round]);
-    return new Set(found.map((row) => String(row['pubkey'])));
+  /** Returns what this hub has signed or made for a round; null for nothing. */
+  async own<S>(round: number, kind: OwnKind): Promise<S | null> {
+    const [kept] = await rows(this.#connection, 'SELECT stored FROM consensus_own WHERE round = ? AND kind = ?', [
+      round,
+      kind
+    ]);
+    return kept ? (JSON.parse(String(kept['stored'])) as S) : null;
+  }
+
+  /** Returns the signatures of a round's prices that are here, by key, in ascending order of these. */
+  async signatures(round: number): Promise<ReadonlyMap<string, string>> {
+    const found = await rows(
+      this.#connection,
+      'SELECT pubkey, sig FROM consensus_statements WHERE round = ? ORDER BY pubkey',
+      [round]
+    );
+    return new Map(found.map((row) => [String(row['pubkey']), String(row['sig'])]));
   }
 }
 

@@ -10,6 +10,7 @@ import {
   type RoundsBefore
 } from '../rounds/decide.ts';
 import { readRound } from '../rounds/operations.ts';
+import type { LoggedRound } from '../rounds/publishing.ts';
 import type { GatheredRound, RoundRules } from '../rounds/statements.ts';
 import { readPassed } from './matter-state.ts';
 import type { StateMachine } from './state-machine.ts';
@@ -31,6 +32,8 @@ export interface RoundFacts {
   readonly before: RoundsBefore;
   /** Hubs that qualify for prices. */
   readonly qualified: readonly string[];
+  /** Hubs that are ready to publish them. */
+  readonly publishers: readonly string[];
   /** Bounds that the set has voted on. */
   readonly bounds: EvidenceBounds;
 }
@@ -42,9 +45,14 @@ export async function readRoundFacts(connection: Connection): Promise<RoundFacts
     connection,
     "SELECT signing_pubkey FROM validator_capabilities WHERE capability = 'price' AND qualified ORDER BY signing_pubkey"
   );
+  const publishers = await rows(
+    connection,
+    "SELECT signing_pubkey FROM validator_capabilities WHERE capability = 'oracle_publish' AND qualified AND self_test_ok ORDER BY signing_pubkey"
+  );
   return {
     before: last ? (JSON.parse(String(last['after'])) as RoundsBefore) : NO_ROUNDS,
     qualified: qualified.map((row) => String(row['signing_pubkey'])),
+    publishers: publishers.map((row) => String(row['signing_pubkey'])),
     bounds: {
       missed: Math.floor(
         Number(await readPassed(connection, 'SLASH_MISSED_ROUNDS_THRESHOLD', `${FIRST_BOUNDS.missed}`))
@@ -65,10 +73,11 @@ export function roundState(rules: RoundRules | null): StateMachine {
       const gathered = readRound(body);
       if (!gathered) return 'it has no round';
       if (!rules) return 'this set makes no rounds';
-      const { before, qualified, bounds } = await readRoundFacts(connection);
+      const { before, qualified, bounds, publishers } = await readRoundFacts(connection);
       const found = decideRound(rules, before, qualified, gathered, time, bounds);
       if (typeof found === 'string') return found;
-      const { decided, after } = found;
+      const { after } = found;
+      const decided: LoggedRound = { ...found.decided, decidedAt: time, publishers };
       await insert(connection, 'consensus_rounds', [[decided.round, JSON.stringify(decided), JSON.stringify(after)]]);
       await insert(connection, 'slash_evidence', evidenceOf(decided, after, gathered, bounds));
       await prune(connection);

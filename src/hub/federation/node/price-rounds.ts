@@ -33,6 +33,8 @@ interface PriceRoundsOptions {
   readonly submit: (body: string) => Promise<unknown>;
   /** Called when a round was decided, with its time in epoch milliseconds. */
   readonly onDecided: (time: number) => void;
+  /** Called when a round was decided, or other hubs have signed its prices. */
+  readonly onSigned: () => Promise<void>;
 }
 
 /** The last round of the set, and who signed its prices. */
@@ -163,7 +165,7 @@ export class PriceRounds {
     if (!last) return;
     this.last = { counted: last.counted.length, missed: last.qualified.length - last.counted.length };
     const statement = statementOf(last);
-    const signers = new Set(await this.#options.journal.signers(last.round));
+    const signers = new Set((await this.#options.journal.signatures(last.round)).keys());
     this.#last = statement && { round: last.round, statement, seq, signers };
     this.#take({ type: 'round.decided', round: last.round });
   }
@@ -185,7 +187,7 @@ export class PriceRounds {
 
   /** Keeps genuine signatures of the last round's prices. @param signed  by key */
   async #keepStatements(signed: ReadonlyMap<string, string>): Promise<void> {
-    const { rules, journal } = this.#options;
+    const { rules, journal, onSigned } = this.#options;
     const last = this.#last;
     if (!last) return;
     const isNew = ([pubkey, sig]: readonly [string, string]) =>
@@ -193,6 +195,7 @@ export class PriceRounds {
     const good = new Map([...signed].filter(isNew));
     await journal.keepStatements(last.round, good);
     for (const pubkey of good.keys()) last.signers.add(pubkey);
+    if (good.size > 0) await onSigned();
   }
 
   #take(event: GatheringEvent): void {

@@ -2,6 +2,7 @@ import type { HubPhase } from '../consensus/phase.ts';
 import type { HubSet } from '../gossip/signatures.ts';
 import type { Submission } from '../rounds/statements.ts';
 import type { CapabilityCheck, ToldTest } from './capabilities.ts';
+import type { Publication, PublishingDuty } from './price-publishing.ts';
 import type { Answer, Question } from './witness.ts';
 
 /** Start data of the actor of a hub in validator mode, without its database. */
@@ -51,12 +52,21 @@ export type ValidatorAsks = {
   find: { request: { readonly at: number; readonly prices: Submission['prices'] }; reply: boolean };
   /** Takes what was found about a chain; false: it is starting. */
   answer: { request: Answer; reply: boolean };
+  /** Keeps the transactions that publish a round. Null: its turn is over, or it is starting; else what is to be sent. */
+  keep: { request: { readonly round: number; readonly made: Publication }; reply: Publication | null };
+  /** Tells the set that those of a round were sent; false: it is starting. */
+  announce: { request: { readonly round: number }; reply: boolean };
   /** Takes checks of its capabilities; false: it is starting. @property height  block of Bitcoin at which its stake was counted */
   check: { request: { readonly checks: readonly CapabilityCheck[]; readonly height: number | null }; reply: boolean };
 };
 
 /**
- * Notices of the actor: each change of its state and of its questions about chains, looked for twice a second, and the time of each round
- * of prices that is decided.
+ * Notices of the actor: each change of its state, of its questions about chains and of the rounds that it has to publish, looked for
+ * twice a second, and the time of each round of prices that is decided.
  */
-export type ValidatorNotices = { validator: ValidatorState; questions: readonly Question[]; priced: number };
+export type ValidatorNotices = {
+  validator: ValidatorState;
+  questions: readonly Question[];
+  duties: readonly PublishingDuty[];
+  priced: number;
+};

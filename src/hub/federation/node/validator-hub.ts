@@ -14,6 +14,7 @@ import type { Matter } from '../matters/records.ts';
 import { readCapability } from '../rounds/operations.ts';
 import type { RoundRules } from '../rounds/statements.ts';
 import { Capabilities } from './capabilities.ts';
+import { PricePublishing } from './price-publishing.ts';
 import { PriceRounds } from './price-rounds.ts';
 import { StateFetch } from './state-fetch.ts';
 import { MOST_BYTES, packed, readHeard, submissionsOf, typeOf } from './wire.ts';
@@ -102,6 +103,8 @@ export class ValidatorHub {
   readonly capabilities: Capabilities;
   /** Part in the rounds of prices; null: the set makes none. */
   readonly rounds: PriceRounds | null;
+  /** Part in the publishing of these; null: the set makes none. */
+  readonly publishing: PricePublishing | null;
   /** Part in what the set attests. */
   readonly witness: Witness;
 
@@ -115,9 +118,11 @@ export class ValidatorHub {
     const { readOpenMatters: readOpen } = options;
     const waiting = () => this.#ownPending().map(({ body }) => body);
     this.witness = new Witness({ key, set, keys: rules.keys, readOpen, waiting, submit });
-    this.rounds =
-      roundRules &&
-      new PriceRounds({ rules: roundRules, journal: roundJournal, key, set, gossip, write, submit, onDecided });
+    const ofRounds = roundRules && { rules: roundRules, journal: roundJournal, set, write };
+    this.publishing =
+      ofRounds && new PricePublishing({ ...ofRounds, self: key.pubkey, publish, now: () => this.#state?.now ?? 0 });
+    const onSigned = async () => await this.publishing?.load();
+    this.rounds = ofRounds && new PriceRounds({ ...ofRounds, key, gossip, submit, onDecided, onSigned });
     this.#fetching = new StateFetch({
       journal,
       rules,
@@ -212,6 +217,7 @@ export class ValidatorHub {
   receive(envelope: Envelope): void {
     const { rules, set, journal, gossip } = this.#options;
     if (this.capabilities.receive(envelope) || this.rounds?.receive(envelope)) return;
+    if (this.publishing?.receive(envelope)) return;
     const heard = readHeard(envelope, set);
     const from = envelope.sender;
     switch (heard?.kind) {
@@ -326,6 +332,7 @@ export class ValidatorHub {
   /** Reads what the log says of rounds and capabilities. */
   async #loadFacts(): Promise<void> {
     await this.rounds?.load();
+    await this.publishing?.load();
     await this.witness.load();
     await this.#readCapabilities();
   }
@@ -410,6 +417,7 @@ export class ValidatorHub {
     if (!this.#state) return;
     this.#take({ type: 'clock.ticked', now: Math.max(this.#state.now, now()) });
     this.rounds?.tick(this.#state.now);
+    this.publishing?.tick(this.#state.now);
     this.witness.tick(this.#state.now);
     this.#fetching.take({
       type: 'clock.ticked',

@@ -246,11 +246,6 @@ export const ERRORS = {
   HUB_HALTED: { status: 503, policy: 'park', hint: 'the log names the reason; write at another hub of the set' },
   /** A hub of a set has too few others connected for a decision. */
   NO_QUORUM: { status: 503, hint: 'check P2P_PORT of the other hubs and the ways to them' },
-  /** A method whose writes a set of hubs does not order: they would differ from hub to hub. */
-  WRITE_NOT_ORDERED: {
-    status: 501,
-    hint: 'members of a set of hubs change by a new HUB_FEDERATION; a hub in standalone mode keeps a list of its own'
-  },
   /** A hub of a set cannot publish a round of prices. */
   PUBLISHING_FAILED: {
     status: 502,

@@ -1,6 +1,7 @@
 import { PlatformError } from '../errors.ts';
 import { bodyOf, MOST_BODY_BYTES, MOST_EDITS } from './federation/journal/config-state.ts';
 import { type MatterStep, matterBodyOf } from './federation/matters/operations.ts';
+import { type ListChange, listBodyOf } from './federation/matters/validator-list.ts';
 import type { ValidatorState } from './federation/node/validator-asks.ts';
 import type { ConfigEdit } from './store/configs.ts';
 
@@ -25,10 +26,12 @@ export interface HubSetMember {
   write(edits: readonly ConfigEdit[]): Promise<void>;
   /** Has a step of a matter decided: attestations, swaps, reorgs, proposals. @throws {PlatformError} as above */
   decide(step: MatterStep): Promise<void>;
+  /** Tells the set what the list of validators is to have. @throws {PlatformError} as above */
+  list(changes: readonly ListChange[]): Promise<void>;
 }
 
 /** The way to the actor that votes. */
-interface SetActor extends Omit<HubSetMember, 'write' | 'decide'> {
+interface SetActor extends Omit<HubSetMember, 'write' | 'decide' | 'list'> {
   readonly writeTimeoutMs: number;
   submit(body: string, options: { readonly deadlineMs: number }): Promise<unknown>;
 }
@@ -51,6 +54,9 @@ export function remoteSet({ writeTimeoutMs, submit, ...member }: SetActor): HubS
     },
     async decide(step) {
       await submit(matterBodyOf(step), { deadlineMs: writeTimeoutMs + PATIENCE_MS });
+    },
+    async list(changes) {
+      if (changes.length > 0) await submit(listBodyOf(changes), { deadlineMs: writeTimeoutMs + PATIENCE_MS });
     }
   };
 }

@@ -1,5 +1,4 @@
 import type { HubConfig } from '../../config/services/hub.ts';
-import { PlatformError } from '../../errors.ts';
 import type { RpcMethod } from '../../service/rpc/method.ts';
 import type { ChainFacts } from '../chain-facts.ts';
 import type { HubSetMember } from '../remote-set.ts';
@@ -42,9 +41,6 @@ interface HubNews extends Pick<PriceSettings, 'onChange'>, Pick<OracleHealth, 'c
   readonly set: HubSetMember | null;
 }
 
-/** Writes that a set of hubs does not order yet. */
-const NOT_ORDERED = ['registervalidator', 'syncvalidators', 'rotatevalidator', 'deregistervalidator'];
-
 /** Returns the methods of a hub. @see the section "Hub (JSON-RPC 2.0 on HUB_PORT)" of the specification */
 export function hubMethods(
   database: HubDatabase,
@@ -71,27 +67,10 @@ export function hubMethods(
   };
   if (set === null) return tellFailures(methods);
   return {
-    ...refuseNotOrdered(tellFailures({ ...methods, ...setWriteMethods(database, set, methods) })),
+    ...tellFailures({ ...methods, ...setWriteMethods(database, set, methods) }),
     ...federationMethods(database, set),
     ...priceRoundMethods(database, set.keys.length)
   };
-}
-
-/** Returns methods that write nothing which the other hubs of a set would not have. */
-function refuseNotOrdered(methods: Readonly<Record<string, RpcMethod>>): Readonly<Record<string, RpcMethod>> {
-  const refused = NOT_ORDERED.map((name): [string, RpcMethod] => [
-    name,
-    {
-      ...methods[name]!,
-      errors: ['WRITE_NOT_ORDERED'],
-      run: () => {
-        throw new PlatformError('WRITE_NOT_ORDERED', {
-          reason: `${name} would be written at this hub of the set alone`
-        });
-      }
-    }
-  ]);
-  return { ...methods, ...Object.fromEntries(refused) };
 }
 
 /** Prices are stale after two rounds, unless the settings say otherwise. */

@@ -1,12 +1,19 @@
+import { isSigningKey } from '../../coin/signing-key.ts';
 import { type ErrorCode, hasCode, PlatformError } from '../../errors.ts';
 import type { RpcCaller, RpcMethod } from '../../service/rpc/method.ts';
 import type { MatterStep } from '../federation/matters/operations.ts';
 import type { HubSetMember } from '../remote-set.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { checkTexts, success } from './common.ts';
+import { isRegistration } from './validators.ts';
 
 /** Codes of a write's refusals in validator mode. */
 export const OF_THE_SET = ['NO_QUORUM', 'CONSENSUS_TIMEOUT', 'HUB_HALTED'] as const;
+
+interface Registration {
+  readonly signing_pubkey: string;
+  readonly addr: string;
+}
 
 interface ActionParams {
   readonly source_chain: string;
@@ -39,6 +46,44 @@ export function setWriteMethods(
     return [name, { ...method, errors, run: (params, caller) => run(params as P, caller) }];
   };
   return Object.fromEntries([
+    ordered<Registration>('registervalidator', async ({ signing_pubkey, addr }, { aside }) => {
+      if (!isSigningKey(signing_pubkey)) refuse('signing_pubkey is no key of Ed25519');
+      await aside(() => set.list([{ pubkey: signing_pubkey.toLowerCase(), addr }]));
+      return success;
+    }),
+    ordered<{ readonly addr: string; readonly new_signing_pubkey: string }>(
+      'rotatevalidator',
+      async ({ addr, new_signing_pubkey: pubkey }, { aside }) => {
+        if (!isSigningKey(pubkey)) refuse('new_signing_pubkey is no key of Ed25519');
+        if ((await database.read('keysAt', addr)).length === 0) unknown(`no active validator has the address ${addr}`);
+        await aside(() => set.list([{ pubkey: pubkey.toLowerCase(), addr }]));
+        return success;
+      }
+    ),
+    ordered<{ readonly signing_pubkey?: string; readonly addr?: string }>(
+      'deregistervalidator',
+      async ({ signing_pubkey, addr }, { aside }) => {
+        if ((signing_pubkey === undefined) === (addr === undefined)) refuse('send either signing_pubkey or addr');
+        const named = signing_pubkey?.toLowerCase();
+        const known = named === undefined ? undefined : await database.read('selectValidator', named);
+        const keys =
+          addr === undefined
+            ? known?.status === 'active'
+              ? [known.signing_pubkey]
+              : []
+            : await database.read('keysAt', addr);
+        if (keys.length === 0) unknown(`no active validator has ${named ?? addr}`);
+        await aside(() => set.list(keys.map((pubkey) => ({ pubkey, addr: null }))));
+        return success;
+      }
+    ),
+    ordered<{ readonly validators: readonly unknown[] }>('syncvalidators', async ({ validators }, { aside }) => {
+      const usable = validators.filter(isRegistration);
+      // Of two entries with one key the last one counts, as where they are written one by one.
+      const changes = new Map(usable.map(({ signing_pubkey, addr }) => [signing_pubkey.toLowerCase(), addr]));
+      await aside(() => set.list([...changes].map(([pubkey, addr]) => ({ pubkey, addr }))));
+      return { ...success, skipped: validators.length - usable.length };
+    }),
     ordered<ActionParams>('requestattestation', async (params, caller) => {
       const { chain, index, destination } = actionOf(params);
       await decide({ type: 'attest', chain, index, destination }, caller);
@@ -95,4 +140,8 @@ function actionOf({ source_chain: chain, source_action_index: index, dest_chain:
 
 function refuse(reason: string): never {
   throw new PlatformError('REQUEST_INVALID', { reason });
+}
+
+function unknown(reason: string): never {
+  throw new PlatformError('RECORD_UNKNOWN', { reason });
 }

@@ -31,6 +31,11 @@ const Address = Type.String({
 const Registration = Type.Object({ signing_pubkey: PubkeySchema, addr: Address }, closed);
 const registration = shapeOf(Registration);
 
+/** Returns whether an entry of `syncvalidators` is a validator: others are skipped. */
+export function isRegistration(entry: unknown): entry is { readonly signing_pubkey: string; readonly addr: string } {
+  return registration.Check(entry) && isSigningKey(entry.signing_pubkey);
+}
+
 const ValidatorSchema = Type.Object({
   signing_pubkey: PubkeySchema,
   addr: Type.String(),
@@ -206,9 +211,7 @@ export function validatorMethods(
       audited: ({ validators }) => `${validators.length} entries`,
       errors: DATABASE_ERRORS,
       async run({ validators }) {
-        const usable = validators
-          .filter((entry) => registration.Check(entry))
-          .filter(({ signing_pubkey: key }) => isSigningKey(key));
+        const usable = validators.filter(isRegistration);
         await database.write('upsertValidators', usable);
         return { ...success, skipped: validators.length - usable.length };
       }

@@ -28,6 +28,7 @@ import { pruneOld, pruneSurplus } from './retention.ts';
 import {
   hasValidatorAt,
   insertRewards,
+  keysAt,
   pageOfValidators,
   removeValidator,
   selectCapabilities,
@@ -84,6 +85,7 @@ export const STATEMENTS = {
   keepRound,
   recordRound,
   hasValidatorAt,
+  keysAt,
   pageOfValidators,
   removeValidator,
   selectRewards,

@@ -64,8 +64,17 @@ export const pageOfValidators = (connection: Connection, after: string, most: nu
 
 /** Returns whether an active one has the address. */
 export async function hasValidatorAt(connection: Connection, addr: string): Promise<boolean> {
-  const found = await rows(connection, "SELECT 1 FROM validators WHERE addr = ? AND status = 'active' LIMIT 1", [addr]);
-  return found.length > 0;
+  return (await keysAt(connection, addr)).length > 0;
+}
+
+/** Returns the keys of the active ones that have the address. */
+export async function keysAt(connection: Connection, addr: string): Promise<readonly string[]> {
+  const found = await rows(
+    connection,
+    "SELECT signing_pubkey FROM validators WHERE addr = ? AND status = 'active' ORDER BY signing_pubkey",
+    [addr]
+  );
+  return found.map((row) => String(row['signing_pubkey']));
 }
 
 /** Returns the number of active validators, and those of some keys that are active. */

@@ -1,6 +1,7 @@
 import type { Connection } from '../../../db/connection.ts';
 import { readMatter } from '../matters/operations.ts';
 import type { MatterRules } from '../matters/rules.ts';
+import { readListChanges } from '../matters/validator-list.ts';
 import { readCapability, readRound } from '../rounds/operations.ts';
 import type { RoundRules } from '../rounds/statements.ts';
 import { CAPABILITY_STATE } from './capability-state.ts';
@@ -8,9 +9,12 @@ import { CONFIG_STATE, MOST_BODY_BYTES, readWrite } from './config-state.ts';
 import { matterState } from './matter-state.ts';
 import { roundState } from './round-state.ts';
 import type { StateMachine } from './state-machine.ts';
+import { validatorListState } from './validator-list-state.ts';
 
 /** First words of dumped rows, by what they are of; rows of the configuration have none. */
-const WORDS = ['capability ', 'round ', 'matter '] as const;
+const WORDS = ['capability ', 'round ', 'matter ', 'validator '] as const;
+/** Readers of the bodies of these, in the same order. */
+const READERS = [readCapability, readRound, readMatter, readListChanges] as const;
 
 /** Rules of what the hubs of a set have alike. */
 interface SetRules {
@@ -20,13 +24,13 @@ interface SetRules {
 }
 
 /**
- * Returns all that the hubs of a set have alike: the configuration, their capabilities, the rounds of prices, and what
- * they attest and vote on.
+ * Returns all that the hubs of a set have alike: the configuration, their capabilities, the rounds of prices, what they
+ * attest and vote on, and a list of validators.
  */
 export function setState({ rounds, matters }: SetRules): StateMachine {
-  const others = [CAPABILITY_STATE, roundState(rounds), matterState(matters)] as const;
+  const others = [CAPABILITY_STATE, roundState(rounds), matterState(matters), validatorListState(matters)] as const;
   const machineOf = (body: string): StateMachine => {
-    const place = [readCapability, readRound, readMatter].findIndex((read) => read(body) !== null);
+    const place = READERS.findIndex((read) => read(body) !== null);
     return others[place] ?? CONFIG_STATE;
   };
   return {
@@ -62,7 +66,5 @@ export function setState({ rounds, matters }: SetRules): StateMachine {
 /** Returns whether all hubs can carry out an operation's body, or refuse it alike. */
 export function isWellFormed(body: string): boolean {
   if (Buffer.byteLength(body) > MOST_BODY_BYTES) return false;
-  return (
-    readWrite(body) !== null || readCapability(body) !== null || readRound(body) !== null || readMatter(body) !== null
-  );
+  return readWrite(body) !== null || READERS.some((read) => read(body) !== null);
 }

@@ -85,6 +85,13 @@ const TABLES: Readonly<Record<string, string>> = {
     KEY consensus_matters_topic (kind, topic),
     KEY consensus_matters_submitter (kind, submitter, number),
     KEY consensus_matters_end (ends_at)`,
+  // Changes of the list of validators that a hub wants, until more hubs than may lie want the same; without an address it is to be taken out.
+  consensus_approvals: `
+    pubkey CHAR(64) NOT NULL,
+    hub CHAR(64) NOT NULL,
+    addr VARCHAR(255) NULL,
+    PRIMARY KEY (pubkey, hub),
+    KEY consensus_approvals_hub (hub)`,
   // Rows of these that were there before, as those of the configuration below.
   matters_before_set: `
     kept_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,

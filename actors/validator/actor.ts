@@ -5,7 +5,7 @@ import { PlatformError } from '../../src/errors.ts';
 import { Mesh } from '../../src/hub/federation/gossip/mesh.ts';
 import { MESH_LIMITS } from '../../src/hub/federation/gossip/options.ts';
 import { matterRulesOf, roundRulesOf, rulesOf, setIdOf } from '../../src/hub/federation/gossip/signatures.ts';
-import { readOpenMatters } from '../../src/hub/federation/journal/matter-state.ts';
+import { readOpenMatters, readSwapsOf } from '../../src/hub/federation/journal/matter-state.ts';
 import { type Brought, openLog } from '../../src/hub/federation/journal/opening.ts';
 import { RoundJournal } from '../../src/hub/federation/journal/round-journal.ts';
 import { isWellFormed, setState } from '../../src/hub/federation/journal/set-state.ts';
@@ -122,6 +122,7 @@ async function open(): Promise<Running> {
     roundJournal: new RoundJournal(connection),
     roundRules,
     readOpenMatters: () => readOpenMatters(connection),
+    readOwnSwaps: () => readSwapsOf(connection, key.pubkey),
     disabled: settings.disabled,
     gossip: mesh,
     now: Date.now,

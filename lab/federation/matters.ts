@@ -3,7 +3,15 @@ import { findChangeFault } from '../../src/consensus/parameter-change.ts';
 import { certificateOf } from '../../src/hub/federation/matters/attestations.ts';
 import type { SubmittedStep } from '../../src/hub/federation/matters/decide.ts';
 import { type MatterStep, matterBodyOf, readMatter } from '../../src/hub/federation/matters/operations.ts';
-import type { ActionPlace, Attestation, Matter, Proposal, Reorg } from '../../src/hub/federation/matters/records.ts';
+import {
+  type ActionPlace,
+  type Attestation,
+  attestationId,
+  type Matter,
+  type Proposal,
+  type Reorg,
+  type Swap
+} from '../../src/hub/federation/matters/records.ts';
 import {
   actionStatement,
   BOUNDS,
@@ -13,6 +21,7 @@ import {
   reorgStatement,
   type Statement
 } from '../../src/hub/federation/matters/rules.ts';
+import { destinationId, dueStep, type SwapWithActions } from '../../src/hub/federation/matters/swaps.ts';
 import { MatterBook } from './matter-book.ts';
 import { SeededRandom } from './random.ts';
 import { Violation } from './violation.ts';
@@ -52,6 +61,8 @@ interface MattersResult {
   readonly confirmed: number;
   readonly passed: number;
   readonly failed: number;
+  readonly executed: number;
+  readonly settled: number;
   /** Steps that the log refused, and why. */
   readonly refused: readonly string[];
   readonly lies: number;
@@ -86,7 +97,7 @@ export class MattersSimulation {
   /** Votes of honest hubs, by hub and proposal. */
   readonly #cast = new Map<string, boolean>();
   #lies = 0;
-  #counts = { attested: 0, confirmed: 0, passed: 0, failed: 0 };
+  #counts = { attested: 0, confirmed: 0, passed: 0, failed: 0, executed: 0, settled: 0 };
 
   constructor(options: MattersOptions) {
     const { seed, hubs, behaviour } = options;
@@ -113,6 +124,7 @@ export class MattersSimulation {
       this.#actHonestly();
       this.#lie();
       if (this.#random.chance(0.5)) this.#answerAll();
+      this.#driveSwaps();
     }
     this.#answerAll();
     return { ...this.#counts, refused: this.#refused, lies: this.#lies };
@@ -197,8 +209,10 @@ export class MattersSimulation {
     if (act <= 5) {
       const refusal = this.#submit(hub, { type: 'attest', ...action });
       if (refusal !== null) throw new Violation(`an honest request is refused: ${refusal}`);
-    } else if (act <= 7) this.#submit(hub, { type: 'swap', ...action, destinationIndex: null });
-    else if (act === 8) {
+    } else if (act <= 7) {
+      const destinationIndex = this.#random.chance(0.3) ? null : this.#random.between(1, ACTIONS + 5);
+      this.#submit(hub, { type: 'swap', ...action, destinationIndex });
+    } else if (act === 8) {
       const parameter = this.#random.pick(PARAMETERS);
       const proposedValue = parameter === 'NAME' ? `name ${act}` : String(this.#random.between(5, 20));
       this.#submit(hub, { type: 'propose', parameter, currentValue: null, proposedValue, rationale: null });
@@ -212,6 +226,34 @@ export class MattersSimulation {
     const refusal = this.#submit(hub, { type: 'vote', id, approves });
     if (refusal !== null && !/there is nothing to vote on/.test(refusal))
       throw new Violation(`an honest vote is refused: ${refusal}`);
+  }
+
+  /** Honest hubs do what is due for the swaps that they began. */
+  #driveSwaps(): void {
+    for (const matter of this.#book.matters) {
+      if (matter.kind !== 'swap' || this.#liars.has(matter.submitter)) continue;
+      const step = dueStep(this.#actionsOf(matter), this.#time);
+      const refusal = step && this.#submit(matter.submitter, step);
+      if (refusal !== null) throw new Violation(`a step of a swap is refused: ${refusal}`);
+    }
+  }
+
+  #actionsOf(swap: Swap): SwapWithActions {
+    const { chain, index, destination } = swap;
+    const id = destinationId(swap);
+    return {
+      swap,
+      source: this.#book.find('attestation', attestationId(chain, index, destination)),
+      destination: id === null ? undefined : this.#book.find('attestation', id)
+    };
+  }
+
+  #checkSwap(swap: Swap): void {
+    if (swap.status !== 'executed' && swap.status !== 'settled') return;
+    this.#counts[swap.status] += 1;
+    const { source, destination } = this.#actionsOf(swap);
+    if (source?.status !== 'attested' || destination?.status !== 'attested')
+      throw new Violation(`${swap.id} is ${swap.status}, and one of its actions is not attested`);
   }
 
   /** Each honest hub says what it knows of all that is open; what is true is decided then. */
@@ -310,6 +352,7 @@ export class MattersSimulation {
         this.#checkProposal(matter);
         return;
       case 'swap':
+        this.#checkSwap(matter);
         return;
     }
   }

@@ -3,7 +3,7 @@ import { setup } from 'xstate';
 /**
  * Swap between two chains: initiated -> attested -> executed -> settled, or failed.
  *
- * It follows the attestation of the source action, then the reports of the destination chain.
+ * It follows the attestation of the source action, then that of the destination's. It is settled when both have stood for a while.
  */
 export const swapMachine = setup({
   types: {
@@ -20,7 +20,7 @@ export const swapMachine = setup({
   states: {
     initiated: { on: { 'attestation.attested': 'attested', 'attestation.refused': 'failed' } },
     attested: { on: { 'action.executed': 'executed', 'action.failed': 'failed' } },
-    executed: { on: { 'swap.settled': 'settled' } },
+    executed: { on: { 'swap.settled': 'settled', 'action.failed': 'failed' } },
     settled: { type: 'final' },
     failed: { type: 'final' }
   }

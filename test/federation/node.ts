@@ -3,7 +3,7 @@ import type { SigningKey } from '../../src/consensus/auth-signature.ts';
 import type { Envelope } from '../../src/hub/federation/gossip/envelope.ts';
 import type { Mesh } from '../../src/hub/federation/gossip/mesh.ts';
 import { type HubSet, roundRulesOf, rulesOf, setIdOf } from '../../src/hub/federation/gossip/signatures.ts';
-import { readOpenMatters } from '../../src/hub/federation/journal/matter-state.ts';
+import { readOpenMatters, readSwapsOf } from '../../src/hub/federation/journal/matter-state.ts';
 import { RoundJournal } from '../../src/hub/federation/journal/round-journal.ts';
 import { isWellFormed } from '../../src/hub/federation/journal/set-state.ts';
 import { ValidatorHub } from '../../src/hub/federation/node/validator-hub.ts';
@@ -74,6 +74,7 @@ export async function startNode(
     roundJournal: new RoundJournal(store.connection),
     roundRules,
     readOpenMatters: () => readOpenMatters(store.connection),
+    readOwnSwaps: () => readSwapsOf(store.connection, key.pubkey),
     onRound: () => undefined,
     disabled: [],
     gossip: mesh,

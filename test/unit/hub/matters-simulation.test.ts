@@ -5,9 +5,14 @@ import { MATTER_BEHAVIOURS, MattersSimulation } from '../../../lab/federation/ma
 const STEPS = 250;
 
 test('all that honest hubs ask for is decided, and all that is decided is true', () => {
-  const { attested, confirmed, passed, failed } = new MattersSimulation({ seed: 1, hubs: 4, steps: 2 * STEPS }).run();
+  const { attested, confirmed, passed, failed, executed, settled } = new MattersSimulation({
+    seed: 1,
+    hubs: 4,
+    steps: 2 * STEPS
+  }).run();
   assert.ok(attested > 50 && confirmed > 5, `${attested} attested, ${confirmed} confirmed`);
   assert.ok(passed > 0 && failed > 0, `${passed} passed, ${failed} failed`);
+  assert.ok(executed > 5 && settled > 0, `${executed} executed, ${settled} settled`);
 });
 
 for (const [place, behaviour] of MATTER_BEHAVIOURS.entries())

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { MatterBook } from '../../../lab/federation/matter-book.ts';
 import { wantedBy } from '../../../src/hub/federation/matters/decide.ts';
 import { type MatterStep, matterBodyOf, readMatter } from '../../../src/hub/federation/matters/operations.ts';
-import type { ActionPlace } from '../../../src/hub/federation/matters/records.ts';
+import type { ActionPlace, Reorg } from '../../../src/hub/federation/matters/records.ts';
 import {
   ATTESTATION_MS,
   actionStatement,
@@ -14,8 +14,10 @@ import {
   type MatterRules,
   REPORT_PAUSE_MS,
   reorgStatement,
+  SETTLE_MS,
   type Statement
 } from '../../../src/hub/federation/matters/rules.ts';
+import { dueStep } from '../../../src/hub/federation/matters/swaps.ts';
 
 const KEYS = ['a', 'b', 'c', 'd'] as const;
 const START = 1_767_225_600_000;
@@ -229,6 +231,94 @@ test('a swap follows the attestation of its source action, and fails with it', (
   for (const hub of ['a', 'b', 'c']) late.say(hub, PLACE);
   late.take('a', swap);
   assert.equal(late.book.find('swap', 'BTC:5')!.status, 'attested', 'one that comes after its attestation');
+});
+
+test('a swap is executed when its destination is attested, and settled when no reorg has shown for six hours', () => {
+  const swap = { type: 'swap', chain: 'BTC', index: 5, destination: 'LTC', destinationIndex: 9 } as const;
+  const target = { type: 'attest', chain: 'LTC', index: 9, destination: 'BTC' } as const;
+  const log = new Log();
+  const found = () => log.book.find('swap', 'BTC:5')!;
+  const sayTarget = (place: ActionPlace | null, turn = 1) => {
+    const { type: _, ...action } = target;
+    for (const hub of ['a', 'b', 'c']) {
+      const sig = place && signatureOf(hub, actionStatement({ id: 'LTC:9:BTC', ...action }, place));
+      log.take(hub, { type: 'action-word', id: 'LTC:9:BTC', turn, place, sig });
+    }
+  };
+  const due = (now = log.time) => {
+    const [source, destination] = [ID, 'LTC:9:BTC'].map((id) => log.book.find('attestation', id));
+    return dueStep({ swap: found(), source, destination }, now);
+  };
+  log.take('a', swap);
+  assert.equal(due(), null, 'its source is not attested');
+  log.take('a', ATTEST);
+  for (const hub of ['a', 'b', 'c']) log.say(hub, PLACE);
+  assert.deepEqual(due(), target);
+  // A hub that lies asks before the action is there: that fails no swap.
+  log.take('d', target);
+  assert.equal(due(), null, 'it is being asked for');
+  sayTarget(null);
+  assert.equal(log.book.find('attestation', 'LTC:9:BTC')!.status, 'rejected');
+  log.take('d', swap);
+  assert.equal(found().status, 'attested');
+  assert.equal(due(), null, 'not at once again');
+  log.time += 3_600_000;
+  assert.deepEqual(due(), target);
+  log.take('a', target);
+  sayTarget(PLACE, 2);
+  assert.deepEqual(due(), swap);
+  assert.equal(log.take('d', { ...swap, destinationIndex: null }), null);
+  assert.equal(found().status, 'attested', 'the step names no destination');
+  log.take('a', swap);
+  assert.deepEqual([found().status, found().decidedAt], ['executed', log.time]);
+  assert.equal(due(log.time + SETTLE_MS - 1), null);
+  assert.equal(log.take('a', swap), null);
+  assert.equal(found().status, 'executed');
+
+  // A reorg takes the destination's action back: the swap waits, and fails when it is gone.
+  log.take('d', { ...REORG, chain: 'LTC' });
+  for (const hub of ['a', 'b', 'c']) log.sayReorg(hub, true);
+  log.time += SETTLE_MS - 60_000;
+  assert.equal(due(), null);
+  sayTarget(PLACE, 3);
+  assert.equal(due(), null, 'it stands again since a moment ago');
+  log.time += SETTLE_MS;
+  assert.deepEqual(due(), swap);
+  log.take('b', swap);
+  assert.equal(found().status, 'settled');
+  assert.equal(due(), null);
+  // What is settled stays so.
+  log.take('c', REORG);
+  const { id, ...report } = log.book.matters.find((one) => one.kind === 'reorg' && one.chain === 'BTC') as Reorg;
+  for (const hub of ['a', 'b', 'c'])
+    log.take(hub, { type: 'reorg-word', id, isSeen: true, sig: signatureOf(hub, reorgStatement({ id, ...report })) });
+  for (const hub of ['a', 'b']) log.say(hub, null, 2);
+  assert.deepEqual([log.attestation.status, found().status], ['rejected', 'settled']);
+});
+
+test('a swap that is executed fails when a reorg has taken its destination away', () => {
+  const swap = { type: 'swap', chain: 'BTC', index: 5, destination: 'LTC', destinationIndex: 9 } as const;
+  const target = { type: 'attest', chain: 'LTC', index: 9, destination: 'BTC' } as const;
+  const log = new Log();
+  log.take('a', swap);
+  log.take('a', ATTEST);
+  for (const hub of ['a', 'b', 'c']) log.say(hub, PLACE);
+  log.take('a', target);
+  const sayTarget = (hub: string, place: ActionPlace | null, turn: number) => {
+    const { type: _, ...action } = target;
+    const sig = place && signatureOf(hub, actionStatement({ id: 'LTC:9:BTC', ...action }, place));
+    return log.take(hub, { type: 'action-word', id: 'LTC:9:BTC', turn, place, sig });
+  };
+  for (const hub of ['a', 'b', 'c']) sayTarget(hub, PLACE, 1);
+  log.take('a', swap);
+  log.take('d', { ...REORG, chain: 'LTC' });
+  for (const hub of ['a', 'b', 'c']) log.sayReorg(hub, true);
+  for (const hub of ['a', 'b']) sayTarget(hub, null, 2);
+  const [source, destination] = [ID, 'LTC:9:BTC'].map((id) => log.book.find('attestation', id));
+  const found = () => log.book.find('swap', 'BTC:5')!;
+  assert.deepEqual(dueStep({ swap: found(), source, destination }, log.time), swap);
+  log.take('a', swap);
+  assert.equal(found().status, 'failed');
 });
 
 const propose = (proposedValue: string, more: Partial<Extract<MatterStep, { type: 'propose' }>> = {}): MatterStep => ({

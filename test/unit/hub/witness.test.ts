@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MatterBook } from '../../../lab/federation/matter-book.ts';
 import { signingKey } from '../../../src/consensus/auth-signature.ts';
-import { type HubSet, matterRulesOf, setIdOf } from '../../../src/hub/federation/gossip/signatures.ts';
+import { type HubSet, matterRulesOf, setIdOf, signFact } from '../../../src/hub/federation/gossip/signatures.ts';
 import { type MatterStep, matterBodyOf, readMatter } from '../../../src/hub/federation/matters/operations.ts';
+import { attestationId, type Swap } from '../../../src/hub/federation/matters/records.ts';
+import { actionStatement } from '../../../src/hub/federation/matters/rules.ts';
+import { destinationId, type SwapWithActions } from '../../../src/hub/federation/matters/swaps.ts';
 import { type Answer, type Question, Witness } from '../../../src/hub/federation/node/witness.ts';
 import { WitnessAsks } from '../../../src/hub/witness-asks.ts';
 
@@ -13,6 +16,23 @@ const START = 1_767_225_600_000;
 const PLACE = { action: 'SEND', height: 800, hash: 'ab'.repeat(32) };
 const ATTEST = { type: 'attest', chain: 'BTC', index: 5, destination: 'LTC' } as const;
 const WORD = { kind: 'attestation', id: 'BTC:5:LTC', turn: 1 } as const;
+
+/** Swaps of a hub that are not over, as its database reads them. */
+const swapsOf = (book: MatterBook, submitter: string): readonly SwapWithActions[] =>
+  book.matters
+    .filter((one) => one.kind === 'swap' && one.submitter === submitter)
+    .flatMap((one) => {
+      const { kind, chain, index, destination, status } = one as Swap;
+      if (kind !== 'swap' || (status !== 'attested' && status !== 'executed')) return [];
+      const id = destinationId(one as Swap);
+      return [
+        {
+          swap: one as Swap,
+          source: book.find('attestation', attestationId(chain, index, destination)),
+          destination: id === null ? undefined : book.find('attestation', id)
+        }
+      ];
+    });
 
 /** The first hub of a set, with a log that takes what the test hands to it. */
 async function start(steps: readonly MatterStep[]) {
@@ -26,6 +46,7 @@ async function start(steps: readonly MatterStep[]) {
     set: setIdOf(SET),
     keys: matterRulesOf(SET).keys,
     readOpen: async () => book.matters.filter(({ endsAt }) => endsAt !== null),
+    readSwaps: async () => swapsOf(book, key.pubkey),
     waiting: () => waiting,
     submit: (body) => {
       bodies.push(body);
@@ -102,6 +123,32 @@ test('a question that is over is closed by one hub after the other, and not agai
   for (let at = 0; at < 20_000; at += 50) witness.tick(endsAt + at);
   assert.deepEqual(bodies, [matterBodyOf({ type: 'close', endsAt })]);
 });
+
+test('a hub moves on the swaps that it began, each step once in a while, and none of others', async () => {
+  const swap = { type: 'swap', chain: 'BTC', index: 5, destination: 'LTC', destinationIndex: 9 } as const;
+  const { witness, bodies, book, key, take } = await start([]);
+  await take(key.pubkey, swap);
+  await take(MEMBERS[1]!.pubkey, { ...swap, index: 6 });
+  witness.tick(START);
+  await take(key.pubkey, ATTEST);
+  for (const { pubkey, sig } of wordsFor(book))
+    await take(pubkey, { type: 'action-word', id: 'BTC:5:LTC', turn: 1, place: PLACE, sig });
+  assert.deepEqual(bodies, []);
+  for (let at = 0; at < 29_000; at += 1_000) witness.tick(START + at);
+  const asked = matterBodyOf({ type: 'attest', chain: 'LTC', index: 9, destination: 'BTC' });
+  assert.deepEqual(bodies, [asked]);
+  witness.tick(START + 30_000);
+  assert.deepEqual(bodies, [asked, asked], 'the set may have been too slow');
+});
+
+/** Signed words of three hubs about the attestation of `ATTEST`. */
+function wordsFor(book: MatterBook) {
+  const attestation = book.find('attestation', 'BTC:5:LTC')!;
+  return MEMBERS.slice(0, 3).map((key) => ({
+    pubkey: key.pubkey,
+    sig: signFact(setIdOf(SET), actionStatement(attestation, PLACE), key)
+  }));
+}
 
 /** A hub that asks facts which the test sets. */
 function asking(questions: readonly Question[]) {

@@ -3,8 +3,17 @@ import { type Connection, rows } from '../../../db/connection.ts';
 import type { Operation } from '../consensus/messages.ts';
 import { closeMatters, decideMatter, kindOf, wantedBy } from '../matters/decide.ts';
 import { type MatterStep, readMatter } from '../matters/operations.ts';
-import { isOpen, type Matter, type MatterKind, topicOf } from '../matters/records.ts';
+import {
+  type Attestation,
+  attestationId,
+  isOpen,
+  type Matter,
+  type MatterKind,
+  type Swap,
+  topicOf
+} from '../matters/records.ts';
 import { BOUNDS, KEPT_MATTERS, type MatterFacts, type MatterRules } from '../matters/rules.ts';
+import { destinationId, type SwapWithActions } from '../matters/swaps.ts';
 import { clearReaders, keepReadersAside, showMatter } from './matter-readers.ts';
 import type { StateMachine } from './state-machine.ts';
 
@@ -55,6 +64,25 @@ export function matterState(rules: MatterRules): StateMachine {
 /** Reads open matters, oldest first. */
 export async function readOpenMatters(connection: Connection): Promise<readonly Matter[]> {
   return await select(connection, 'ends_at IS NOT NULL', []);
+}
+
+/** Reads the swaps that a hub began and that are not over, each with the attestations of its actions. */
+export async function readSwapsOf(connection: Connection, submitter: string): Promise<readonly SwapWithActions[]> {
+  const swaps = (await select(connection, "kind = 'swap' AND submitter = ? AND status IN ('attested', 'executed')", [
+    submitter
+  ])) as readonly Swap[];
+  const sourceId = ({ chain, index, destination }: Swap) => attestationId(chain, index, destination);
+  const ids = swaps.flatMap((swap) => [sourceId(swap), destinationId(swap)]).filter((id) => id !== null);
+  const found = ids.length === 0 ? [] : await select(connection, "kind = 'attestation' AND id IN (?)", [ids]);
+  const byId = new Map(found.map((matter) => [matter.id, matter as Attestation]));
+  return swaps.map((swap) => {
+    const destination = destinationId(swap);
+    return {
+      swap,
+      source: byId.get(sourceId(swap)),
+      destination: destination === null ? undefined : byId.get(destination)
+    };
+  });
 }
 
 /** Returns the value of a parameter that the set voted for last; `first` before that. */

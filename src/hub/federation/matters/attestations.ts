@@ -1,5 +1,4 @@
 import { attestationMachine } from '../../../../machines/hub/attestation.ts';
-import { swapMachine } from '../../../../machines/hub/swap.ts';
 import { stateAfter } from '../../store/decide.ts';
 import { validatorsOf } from './electorate.ts';
 import type { MatterStep } from './operations.ts';
@@ -12,6 +11,7 @@ import {
   type Swap
 } from './records.ts';
 import { ATTESTATION_MS, actionStatement, type MatterFacts, type MatterRules } from './rules.ts';
+import { followed } from './swaps.ts';
 
 type StepOf<T extends MatterStep['type']> = Extract<MatterStep, { type: T }>;
 
@@ -108,45 +108,6 @@ export function takeBack(
   });
 }
 
-/** Notes a swap. The same again changes nothing; the destination's action may be added later. */
-export function noteSwap(
-  facts: MatterFacts,
-  submitter: string,
-  { chain, index, destination, destinationIndex }: StepOf<'swap'>,
-  time: number
-): readonly Matter[] | string {
-  const id = `${chain}:${index}`;
-  const known = facts.matters.find((matter): matter is Swap => matter.kind === 'swap' && matter.id === id);
-  if (known && known.status !== 'failed') {
-    if (known.destination !== destination) return differs(id, known.destination, destination);
-    if (destinationIndex === null || known.destinationIndex === destinationIndex) return [];
-    if (known.destinationIndex !== null)
-      return differs(id, `action ${known.destinationIndex}`, `action ${destinationIndex}`);
-    return [{ ...known, destinationIndex }];
-  }
-  const swap: Swap = {
-    kind: 'swap',
-    id,
-    number: facts.next,
-    submitter,
-    begunAt: time,
-    endsAt: null,
-    decidedAt: null,
-    chain,
-    index,
-    destination,
-    destinationIndex,
-    attestation: null,
-    status: 'initiated'
-  };
-  const attestation = findAttestation(facts, attestationId(chain, index, destination));
-  return [attestation?.status === 'attested' ? followed(swap, attestation) : swap];
-}
-
-function differs(id: string, goesTo: string, asked: string): string {
-  return `the swap of ${id} goes to ${goesTo} already, not to ${asked}`;
-}
-
 /** Returns an attestation as its words decide it, and the swap that follows it. */
 function settle(attestation: Attestation, facts: MatterFacts, time: number): readonly Matter[] {
   const status = statusOf(attestation);
@@ -173,21 +134,6 @@ function statusOf(attestation: Attestation, isOver = false): Attestation['status
 
 function decided(attestation: Attestation, time: number): Attestation {
   return { ...attestation, endsAt: null, decidedAt: time };
-}
-
-/** Returns a swap after its source action was attested, or was not. */
-function followed(swap: Swap, { id, status }: Attestation): Swap {
-  const isAttested = status === 'attested';
-  const events: readonly Parameters<typeof stateAfter<typeof swapMachine>>[2][number][] = isAttested
-    ? [{ type: 'attestation.attested' }]
-    : swap.status === 'attested'
-      ? [{ type: 'attestation.attested' }, { type: 'action.failed' }]
-      : [{ type: 'attestation.refused' }];
-  return {
-    ...swap,
-    attestation: isAttested ? id : swap.attestation,
-    status: stateAfter(swapMachine, undefined, events) as Swap['status']
-  };
 }
 
 function findAttestation({ matters }: MatterFacts, id: string): Attestation | undefined {

@@ -1,9 +1,10 @@
-import { beginAttestation, expireAttestation, noteSwap, sayAction } from './attestations.ts';
+import { beginAttestation, expireAttestation, sayAction } from './attestations.ts';
 import type { MatterStep } from './operations.ts';
 import { beginProposal, castVote, endVoting } from './proposals.ts';
 import { attestationId, isOpen, type Matter, type MatterKind } from './records.ts';
 import { beginReorg, expireReorg, mayConfirm, sayReorg } from './reorgs.ts';
 import { BOUNDS, type MatterFacts, type MatterRules } from './rules.ts';
+import { noteSwap } from './swaps.ts';
 
 /** A step, and the hub that made it by an operation. */
 export interface SubmittedStep {
@@ -48,11 +49,16 @@ export function wantedBy(step: MatterStep, submitter: string): Wanted {
       return { ids: [['attestation', attestationId(chain, index, destination)]], topics: [] };
     }
     case 'swap': {
-      const { chain, index, destination } = step;
+      const { chain, index, destination, destinationIndex } = step;
+      const ofDestination =
+        destinationIndex === null
+          ? []
+          : ([['attestation', attestationId(destination, destinationIndex, chain)]] as const);
       return {
         ids: [
           ['swap', `${chain}:${index}`],
-          ['attestation', attestationId(chain, index, destination)]
+          ['attestation', attestationId(chain, index, destination)],
+          ...ofDestination
         ],
         topics: []
       };

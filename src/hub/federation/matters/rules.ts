@@ -49,6 +49,8 @@ export const BOUNDS: Readonly<Record<MatterKind, Bounds>> = {
 };
 /** Time for words about an action: its chain may have to grow by some blocks. */
 export const ATTESTATION_MS = 6 * HOUR_MS;
+/** Time for which both actions of a swap must have been attested before it is settled: a reorg would show meanwhile. */
+export const SETTLE_MS = 6 * HOUR_MS;
 /** Time for words about a reorg. */
 export const REORG_MS = HOUR_MS;
 /** Pause between two reports of one hub about one chain. */

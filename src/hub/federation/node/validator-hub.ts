@@ -11,6 +11,7 @@ import { signMessage, signOperation } from '../gossip/signatures.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { RoundJournal } from '../journal/round-journal.ts';
 import type { Matter } from '../matters/records.ts';
+import type { SwapWithActions } from '../matters/swaps.ts';
 import { readCapability } from '../rounds/operations.ts';
 import type { RoundRules } from '../rounds/statements.ts';
 import { Capabilities } from './capabilities.ts';
@@ -40,6 +41,8 @@ interface ValidatorOptions {
   readonly roundRules: RoundRules | null;
   /** Reads open matters from the database, oldest first. */
   readonly readOpenMatters: () => Promise<readonly Matter[]>;
+  /** Reads the swaps that this hub began and that are not over. */
+  readonly readOwnSwaps: () => Promise<readonly SwapWithActions[]>;
   /** Called when a round was decided, with its time in epoch milliseconds. */
   readonly onRound: (time: number) => void;
   /** Capabilities that this hub does not serve. */
@@ -115,9 +118,9 @@ export class ValidatorHub {
     const submit = (body: string) => this.submit(body);
     const publish = (type: string, data: Readonly<Record<string, unknown>>) => gossip.publish(type, data);
     this.capabilities = new Capabilities({ self: key.pubkey, set, disabled, submit, publish });
-    const { readOpenMatters: readOpen } = options;
+    const { readOpenMatters: readOpen, readOwnSwaps: readSwaps } = options;
     const waiting = () => this.#ownPending().map(({ body }) => body);
-    this.witness = new Witness({ key, set, keys: rules.keys, readOpen, waiting, submit });
+    this.witness = new Witness({ key, set, keys: rules.keys, readOpen, readSwaps, waiting, submit });
     const ofRounds = roundRules && { rules: roundRules, journal: roundJournal, set, write };
     this.publishing =
       ofRounds && new PricePublishing({ ...ofRounds, self: key.pubkey, publish, now: () => this.#state?.now ?? 0 });

@@ -4,6 +4,7 @@ import { signFact } from '../gossip/signatures.ts';
 import { type MatterStep, matterBodyOf, readMatter } from '../matters/operations.ts';
 import type { ActionPlace, Matter } from '../matters/records.ts';
 import { actionStatement, reorgStatement } from '../matters/rules.ts';
+import { dueStep, type SwapWithActions } from '../matters/swaps.ts';
 
 /** A question that this hub has not answered yet: it asks its own indexer or coin node. */
 export type Question =
@@ -40,6 +41,8 @@ interface WitnessOptions {
   readonly keys: readonly string[];
   /** Reads open matters from the database, oldest first. */
   readonly readOpen: () => Promise<readonly Matter[]>;
+  /** Reads the swaps that this hub began and that are not over. */
+  readonly readSwaps: () => Promise<readonly SwapWithActions[]>;
   /** Bodies of this hub's operations that wait for the set. */
   readonly waiting: () => readonly string[];
   /** Has an operation decided. */
@@ -52,6 +55,8 @@ const MOST_QUESTIONS = 200;
 const TURN_MS = 2_000;
 /** Time after which a hub tries again to close what is over. */
 const AGAIN_MS = 30_000;
+/** Steps of swaps within that time. */
+const MOST_MOVED = 50;
 
 /**
  * A hub's part in what its set attests: it says once what it found, and closes what is over. Its words are operations, which are stored
@@ -60,6 +65,9 @@ const AGAIN_MS = 30_000;
 export class Witness {
   readonly #options: WitnessOptions;
   #open: readonly Matter[] = [];
+  #swaps: readonly SwapWithActions[] = [];
+  /** Steps of swaps that were submitted, each with its time in epoch milliseconds. */
+  readonly #moved = new Map<string, number>();
   /** Matters, with their turns, whose word is on its way into the log. */
   readonly #sent = new Set<string>();
   #closedAt = Number.NEGATIVE_INFINITY;
@@ -71,6 +79,7 @@ export class Witness {
   /** Reads where the log is. */
   async load(): Promise<void> {
     this.#open = await this.#options.readOpen();
+    this.#swaps = await this.#options.readSwaps();
   }
 
   /** Returns whether a batch may have changed what is open. */
@@ -113,8 +122,26 @@ export class Witness {
     submit(matterBodyOf(step)).then(isOver, isOver);
   }
 
-  /** Closes what is over: the hubs take turns, so that mostly one does. @param now  epoch milliseconds */
+  /** Does what is due. @param now  epoch milliseconds */
   tick(now: number): void {
+    this.#close(now);
+    this.#driveSwaps(now);
+  }
+
+  /** Moves the swaps on that this hub began; those of others are theirs, and cost this one nothing. */
+  #driveSwaps(now: number): void {
+    for (const [step, at] of this.#moved) if (now >= at + AGAIN_MS) this.#moved.delete(step);
+    for (const swap of this.#swaps) {
+      const step = dueStep(swap, now);
+      const body = step && matterBodyOf(step);
+      if (!body || this.#moved.has(body) || this.#moved.size >= MOST_MOVED) continue;
+      this.#moved.set(body, now);
+      this.#options.submit(body).catch(() => undefined); // it is tried again
+    }
+  }
+
+  /** Closes what is over: the hubs take turns, so that mostly one does. */
+  #close(now: number): void {
     const { keys, key, submit } = this.#options;
     const first = this.#open.toSorted((a, b) => a.endsAt! - b.endsAt!)[0];
     if (!first || now < this.#closedAt + AGAIN_MS) return;

@@ -69,6 +69,8 @@ const OWN = 'this hub';
 const ASKS_AT_ONCE = 8;
 /** The answer of bitcoind and its kin if no block has the height. */
 const OUT_OF_RANGE = /-8\b|out of range/i;
+/** The same if a transaction does not wait there. */
+const UNKNOWN_TRANSACTION = /-5\b|not in mempool|no such mempool/i;
 /** The same if it has never seen a block. */
 const UNKNOWN_BLOCK = /-5\b|not found/i;
 
@@ -189,7 +191,7 @@ export function askChains({ indexerOf, nodeOf }: ChainServices, log: Logger): Ch
       orNull(`transaction ${txid}`, OWN, () =>
         onNode(STAKES, async (call) => {
           const unknown = (caught: unknown) => {
-            if (UNKNOWN_BLOCK.test(reasonOf(caught))) return null;
+            if (UNKNOWN_TRANSACTION.test(reasonOf(caught))) return null;
             throw caught;
           };
           const entry = await call('getmempoolentry', [txid]).catch(unknown);

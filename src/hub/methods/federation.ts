@@ -56,6 +56,17 @@ export function federationMethods(database: HubDatabase, set: HubSetMember): Rea
         return { self, phase, view, leader, seq, quorum, votes, safe: isSafe, members, tests: [...tests] };
       }
     }),
+    getoraclepublisherstatus: rpcMethod({
+      summary: 'Whether this hub publishes rounds of prices in its turn, and why it does not',
+      result: Type.Object({ active: Type.Boolean(), reason: Nullable(Type.String()) }),
+      write: false,
+      run: () => {
+        const isOwn = (test: { pubkey: string; capability: string }) =>
+          test.pubkey === self && test.capability === 'oracle_publish';
+        const { ok = false, reason = 'it has not tested itself yet' } = set.state().tests.find(isOwn) ?? {};
+        return { active: ok, reason };
+      }
+    }),
     getevidence: rpcMethod({
       summary: 'Pairs of messages that a hub of the set signed for one place, which no honest hub does; newest first',
       params: Type.Object({ limit: LimitSchema }),

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { signingKey } from '../../../src/consensus/auth-signature.ts';
+import { exportLog } from '../../../src/hub/federation/audit/export.ts';
 import { type Audit, auditLog, firstDifference } from '../../../src/hub/federation/audit/verify.ts';
 import type { Batch, Committed, Operation, Stable } from '../../../src/hub/federation/consensus/messages.ts';
 import {
@@ -11,8 +13,10 @@ import {
   signOperation
 } from '../../../src/hub/federation/gossip/signatures.ts';
 import { bodyOf } from '../../../src/hub/federation/journal/config-state.ts';
+import type { Journal } from '../../../src/hub/federation/journal/journal.ts';
 import { hashOf, manifestText } from '../../../src/hub/federation/transfer/manifest.ts';
 
+const VERIFIER = new URL('../../federation/verify_log.py', import.meta.url).pathname;
 const KEYS = ['01', '02', '03', '04'].map((digits) => signingKey(digits.repeat(32)));
 const SET: HubSet = { keys: KEYS.map(({ pubkey }) => pubkey).toSorted(), quorum: 'byzantine' };
 const ID = setIdOf(SET);
@@ -77,6 +81,56 @@ test('a log is well from its first batch or from a later one, with the state of 
   const pruned = await audit(HEAD, ...entriesOf(batches.slice(1)));
   assert.deepEqual([pruned.first, pruned.last, pruned.checkpoint, pruned.fault], [2, 3, null, null]);
   assert.equal((await audit(HEAD, ...stateOf(batches[2]!))).fault, null, 'a state alone');
+});
+
+test('the id of a set is that of its hubs, whatever times it has', async () => {
+  const rounds = { epochStartMs: 1, intervalMs: 1_000, windowMs: 300, minSubmissions: 3 };
+  for (const more of [{}, { rounds }, { votingPeriodMs: 5_000 }, { rounds, votingPeriodMs: 604_800_000 }]) {
+    const set = { ...SET, ...more };
+    const lines: string[] = [];
+    const journal = { firstKept: async () => 1, entries: async () => [], stableState: async () => null };
+    for await (const line of exportLog(journal as unknown as Journal, set)) lines.push(line);
+    assert.deepEqual([(await audit(...lines)).set, lines.length], [setIdOf(set), 1]);
+  }
+  assert.match((await audit({ ...HEAD, votingPeriodMs: 'long' })).fault ?? '', /is no export/);
+});
+
+test('a verifier in another language finds the same in logs, and the same faults', async () => {
+  const batches = log(3);
+  const [first, second, third] = batches as [Batch, Batch, Batch];
+  const entries = entriesOf(batches);
+  const withStatement = committed(third);
+  const votes = withStatement.votes.map(({ sender, message }) => {
+    const key = KEYS.find(({ pubkey }) => pubkey === sender)!;
+    return signMessage(ID, { ...message, statement: 'ab'.repeat(64) }, key);
+  });
+  const logs: readonly (readonly unknown[])[] = [
+    [HEAD, ...entries, ...stateOf(third)],
+    [HEAD, ...entries.slice(1)],
+    [HEAD, ...entries.slice(0, 2), { committed: { ...withStatement, votes } }],
+    [HEAD, { committed: committed(first, 2) }],
+    [HEAD, entries[0]!, { committed: committed(third) }],
+    [HEAD, entries[0]!, { committed: committed({ ...second, previous: digestOf(third) }) }],
+    [HEAD, entries[0]!, { committed: { ...committed(second), batch: { ...second, time: 9 } } }],
+    [
+      HEAD,
+      entries[0]!,
+      { committed: committed({ ...second, operations: [{ ...operation(1), sig: operation(0).sig }] }) }
+    ],
+    [HEAD, entries[0]!, { committed: committed({ ...second, operations: first.operations }) }],
+    [HEAD, ...entries, ...stateOf(third, 2)],
+    [HEAD, ...entries, ...stateOf(third).slice(0, 2)],
+    [{ ...HEAD, quorum: 'all' }]
+  ];
+  for (const lines of logs) {
+    const input = lines.map((line) => JSON.stringify(line)).join('\n');
+    const { stdout, stderr } = spawnSync('python3', [VERIFIER], { input, encoding: 'utf8' });
+    const found = JSON.parse(stdout || 'null') as { line: number | null; set: string; digests: [number, string][] };
+    const ours = await audit(...lines);
+    const line = ours.fault === null ? null : Number(/^line (\d+)/.exec(ours.fault)?.[1] ?? 0);
+    assert.deepEqual([found?.line, found?.digests], [line, [...ours.digests]], `${ours.fault} ${stderr}`);
+    if (ours.set !== null) assert.equal(found.set, ours.set);
+  }
 });
 
 test('the first fault of a log is named with its line', async () => {

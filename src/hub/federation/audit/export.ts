@@ -13,8 +13,9 @@ const MOST_BYTES = 4 * 2 ** 20;
  * Yields a hub's log with its certificates and the state of its last checkpoint, one JSON text for each line. It has all that was written,
  * passwords included.
  */
-export async function* exportLog(journal: Journal, { keys, quorum, rounds }: HubSet): AsyncGenerator<string> {
-  yield JSON.stringify({ form: FORM, keys, quorum, rounds });
+export async function* exportLog(journal: Journal, set: HubSet): AsyncGenerator<string> {
+  const { keys, quorum, rounds, votingPeriodMs } = set;
+  yield JSON.stringify({ form: FORM, keys, quorum, rounds, votingPeriodMs });
   for (let from = (await journal.firstKept()) ?? 1; ; ) {
     const entries = await journal.entries(from, MOST_ENTRIES, MOST_BYTES);
     for (const committed of entries) yield JSON.stringify({ committed });

@@ -76,14 +76,18 @@ function parse(line: string): Readonly<Record<string, unknown>> {
   }
 }
 
-function readHead({ form, keys, quorum, rounds }: Readonly<Record<string, unknown>>): HubSet | null {
+function readHead(head: Readonly<Record<string, unknown>>): HubSet | null {
+  const { form, keys, quorum, rounds, votingPeriodMs } = head;
   const isList = Array.isArray(keys) && keys.length > 0 && keys.every((key) => /^[0-9a-f]{64}$/.test(String(key)));
   if (form !== FORM || !isList || (quorum !== 'specified' && quorum !== 'byzantine')) return null;
-  if (rounds === undefined) return { keys: keys as string[], quorum };
+  if (votingPeriodMs !== undefined && !Number.isSafeInteger(votingPeriodMs)) return null;
+  const period = votingPeriodMs === undefined ? {} : { votingPeriodMs: votingPeriodMs as number };
+  const set = { keys: keys as string[], quorum, ...period } as const;
+  if (rounds === undefined) return set;
   const { epochStartMs, intervalMs, windowMs, minSubmissions } = Object(rounds) as Readonly<Record<string, unknown>>;
   const times = { epochStartMs, intervalMs, windowMs, minSubmissions };
   if (!Object.values(times).every(Number.isSafeInteger)) return null;
-  return { keys: keys as string[], quorum, rounds: times as NonNullable<HubSet['rounds']> };
+  return { ...set, rounds: times as NonNullable<HubSet['rounds']> };
 }
 
 function checkLine(reading: Reading, line: Readonly<Record<string, unknown>>): string | null {

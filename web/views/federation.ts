@@ -1,6 +1,17 @@
 import { type Cell, count, h, setText, Table } from '../dom.ts';
 import { drawRing } from '../drawing/ring.ts';
 import { callMethod, type LiveState } from '../live.ts';
+import {
+  ATTESTATION_COLUMNS,
+  type AttestationWords,
+  attestationCells,
+  PROPOSAL_COLUMNS,
+  type ProposalWords,
+  proposalCells,
+  SWAP_COLUMNS,
+  type SwapWords,
+  swapCells
+} from './federation-matters.ts';
 import { type FederationWords, findTrouble, shortKey } from './federation-words.ts';
 import type { View } from './view.ts';
 
@@ -38,6 +49,8 @@ const EVERY_MS = 3_000;
 /** Rounds and capabilities change seldom: requests of a page count for its address. */
 const SELDOM_MS = 15_000;
 const ROUNDS = 20;
+/** Attestations, swaps and proposals, each. */
+const MATTERS = 20;
 const CAPABILITIES = ['price', 'cross_chain', 'oracle_publish', 'attestation'] as const;
 const REASONS: Readonly<Record<string, string>> = {
   missed: 'missed more than 10 rounds in a row',
@@ -53,6 +66,9 @@ export class Federation implements View {
   readonly #members = new Table('Hubs', ['Hub', 'Part', 'Connection', 'Self-tests that fail']);
   readonly #capabilities = new Table('Capabilities', ['Hub', ...CAPABILITIES]);
   readonly #rounds = new Table('Rounds', ['Round', 'End of the window', 'BTC/USD', 'Told it', 'Missed it', 'Signed']);
+  readonly #attestations = new Table('Attestations', ATTESTATION_COLUMNS);
+  readonly #swaps = new Table('Swaps', SWAP_COLUMNS);
+  readonly #proposals = new Table('Proposals', PROPOSAL_COLUMNS);
   readonly #evidence = new Table('Evidence', ['Hub', 'Evidence', 'Where']);
   readonly #none = h('p', { class: 'quiet' }, 'No hub has signed two things for one place, or been far off.');
   #askedAt = Number.NEGATIVE_INFINITY;
@@ -68,6 +84,9 @@ export class Federation implements View {
       h('div', { class: 'card' }, this.#ring, this.#members.element),
       ...card('Capabilities', this.#capabilities.element),
       ...card('Rounds of prices, newest first', this.#rounds.element),
+      ...card('Attestations, newest first', this.#attestations.element),
+      ...card('Swaps, newest first', this.#swaps.element),
+      ...card('Proposals, newest first', this.#proposals.element),
       ...card('Evidence', this.#evidence.element, this.#none)
     );
   }
@@ -110,6 +129,7 @@ export class Federation implements View {
       ])) as [Capability[], Round[], Evidence[], SlashEvidence[]];
       this.#showCapabilities(capabilities);
       this.#rounds.update(rounds.map((round) => ({ key: String(round.round), cells: roundCells(round) })));
+      await this.#showMatters();
       this.#none.hidden = evidence.length + slashes.length > 0;
       this.#evidence.update([
         ...evidence.map(({ against, place, noted_at }) => ({
@@ -124,6 +144,17 @@ export class Federation implements View {
     } catch {
       this.#askedSeldomAt = performance.now(); // the line above the ring tells that nothing answers
     }
+  }
+
+  async #showMatters(): Promise<void> {
+    const [attestations, swaps, proposals] = (await Promise.all(
+      ['getattestations', 'getswaps', 'getproposals'].map((method) => callMethod(method, { limit: MATTERS }))
+    )) as [AttestationWords[], SwapWords[], ProposalWords[]];
+    this.#attestations.update(attestations.map((one) => ({ key: one.attestation_id, cells: attestationCells(one) })));
+    this.#proposals.update(proposals.map((one) => ({ key: one.proposal_id, cells: proposalCells(one) })));
+    this.#swaps.update(
+      swaps.map((one) => ({ key: `${one.source_chain} ${one.source_action_index}`, cells: swapCells(one) }))
+    );
   }
 
   #showCapabilities(found: readonly Capability[]): void {

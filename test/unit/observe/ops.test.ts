@@ -10,6 +10,7 @@ import { EXIT } from '../../../src/cli/exit-codes.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { explorerVariables } from '../../../src/config/services/explorer.ts';
 import { findSyncFaults, syncVariables } from '../../../src/config/services/sync.ts';
+import { signingKey } from '../../../src/consensus/auth-signature.ts';
 import { ALERTS_FILE, promtool, readRules } from '../../support/prometheus.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -74,7 +75,7 @@ interface Confined {
   readonly network_mode?: string;
 }
 
-for (const file of ['ops/docker-compose.yml', 'ops/docker-compose.platform.yml'])
+for (const file of ['ops/docker-compose.yml', 'ops/docker-compose.platform.yml', 'ops/docker-compose.federation.yml'])
   test(`the containers of ${file} have no rights that they do not need, and bounds of memory and processes`, () => {
     const { services } = parse(read(file), { merge: true }) as { services: Readonly<Record<string, Confined>> };
     for (const [name, service] of Object.entries(services)) {
@@ -84,7 +85,7 @@ for (const file of ['ops/docker-compose.yml', 'ops/docker-compose.platform.yml']
       for (const given of ['privileged', 'cap_add', 'network_mode', 'user'] as const)
         assert.equal(service[given], undefined, `${name}: ${given}`);
       // MariaDB changes its user at its start, and writes where it likes.
-      if (name !== 'mariadb') assert.deepEqual([read_only, cap_drop], [true, ['ALL']], name);
+      if (!/^mariadb\d?$/.test(name)) assert.deepEqual([read_only, cap_drop], [true, ['ALL']], name);
     }
   });
 
@@ -117,6 +118,40 @@ test('the compose file of a whole network starts each service with variables tha
     for (const [variable, user] of Object.entries(environment))
       if (variable.endsWith('_DB_USER'))
         assert.equal(user, name === 'utxo' ? 'tracker' : name, `${name} has its own account`);
+});
+
+test('the compose file of a set starts four hubs of it, each with its own key, address and database', async () => {
+  const { services, volumes } = parse(read('ops/docker-compose.federation.yml'), { merge: true }) as {
+    services: Readonly<Record<string, ComposedService>>;
+    volumes: Readonly<Record<string, unknown>>;
+  };
+  const places = [1, 2, 3, 4];
+  const names = places.flatMap((n) => [`hub${n}`, `mariadb${n}`]).toSorted();
+  assert.deepEqual(Object.keys(services).toSorted(), names);
+  assert.deepEqual(
+    Object.keys(volumes),
+    places.map((n) => `mariadb${n}`)
+  );
+  const directory = mkdtempSync(join(tmpdir(), 'platform-compose-'));
+  const file = join(directory, 'federation.json');
+  const seedOf = (n: number) => `0${n}`.repeat(32);
+  const members = places.map((n) => ({ pubkey: signingKey(seedOf(n)).pubkey, addr: `hub${n}:10001` }));
+  writeFileSync(file, JSON.stringify({ quorum: 'byzantine', members }));
+  const { variables, checks } = await loadCommand('hub');
+  for (const n of places) {
+    const { environment, ports, command } = services[`hub${n}`]!;
+    const { HUB_DB_HOST: host, P2P_VALIDATOR_ADDR: addr, SIGNING_PRIVKEY_HEX: seed } = environment;
+    assert.deepEqual(
+      [command, host, addr, ports],
+      [['hub'], `mariadb${n}`, `hub${n}:10001`, [`127.0.0.1:100${n}0:10000`]]
+    );
+    assert.match(String(seed), new RegExp(`^\\$\\{HUB${n}_SEED:`));
+    const own = { HUB_FEDERATION: file, SIGNING_PRIVKEY_HEX: seedOf(n), ORACLE_EPOCH_START: '1767225600000' };
+    const given = Object.entries(environment).map(([name, value]): [string, string] => [name, filledIn(String(value))]);
+    for (const [name] of given) assert.ok(Object.hasOwn(variables!, name), name);
+    loadConfig(variables!, { env: { ...Object.fromEntries(given), ...own }, ...checks });
+  }
+  rmSync(directory, { recursive: true });
 });
 
 test('the accounts of the compose file have the rights of docs/operating/grants.md, in which each service is run', () => {

@@ -104,7 +104,7 @@ function nextStep({ swap, source, destination }: SwapWithActions, time: number):
 }
 
 function settlesAt({ decidedAt }: Swap, actions: readonly Attestation[]): number {
-  return Math.max(decidedAt ?? 0, ...actions.map((action) => action.decidedAt ?? 0)) + SETTLE_MS;
+  return actions.reduce((last, action) => Math.max(last, action.decidedAt ?? 0), decidedAt ?? 0) + SETTLE_MS;
 }
 
 /**

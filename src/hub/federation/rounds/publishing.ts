@@ -13,7 +13,7 @@ export interface LoggedRound extends DecidedRound {
 type TurnRules = Pick<RoundRules, 'intervalMs' | 'faulty'>;
 
 /** A hub's part in the publishing of a round at a time. */
-export interface PublishingPart {
+interface PublishingPart {
   /** Whether it may begin to make the transactions. */
   readonly mayBegin: boolean;
   /** Whether it may still send for the first time what it has made. */

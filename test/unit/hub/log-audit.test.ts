@@ -126,10 +126,10 @@ test('a verifier in another language finds the same in logs, and the same faults
     const input = lines.map((line) => JSON.stringify(line)).join('\n');
     const { stdout, stderr } = spawnSync('python3', [VERIFIER], { input, encoding: 'utf8' });
     const found = JSON.parse(stdout || 'null') as { line: number | null; set: string; digests: [number, string][] };
-    const ours = await audit(...lines);
-    const line = ours.fault === null ? null : Number(/^line (\d+)/.exec(ours.fault)?.[1] ?? 0);
-    assert.deepEqual([found?.line, found?.digests], [line, [...ours.digests]], `${ours.fault} ${stderr}`);
-    if (ours.set !== null) assert.equal(found.set, ours.set);
+    const here = await audit(...lines);
+    const line = here.fault === null ? null : Number(/^line (\d+)/.exec(here.fault)?.[1] ?? 0);
+    assert.deepEqual([found?.line, found?.digests], [line, [...here.digests]], `${here.fault} ${stderr}`);
+    if (here.set !== null) assert.equal(found.set, here.set);
   }
 });
 

@@ -85,8 +85,8 @@ async function note(
   ]);
   const found = await rows(connection, 'SELECT pubkey, hub, addr FROM consensus_approvals WHERE pubkey IN (?)', [keys]);
   const approvals = found.map((row): Approval => {
-    const said = row['addr'] === null ? null : String(row['addr']);
-    return { pubkey: String(row['pubkey']), hub: String(row['hub']), addr: said };
+    const address = row['addr'] === null ? null : String(row['addr']);
+    return { pubkey: String(row['pubkey']), hub: String(row['hub']), addr: address };
   });
   const byKey = Map.groupBy(approvals, ({ pubkey }) => pubkey);
   for (const change of wanted)

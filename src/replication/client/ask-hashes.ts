@@ -20,19 +20,19 @@ interface HashAnswer {
  */
 export async function askHashes(source: SourceClient, height: number, signal: AbortSignal): Promise<HashAnswer> {
   const status = await source.status(signal);
-  if (status.height === null) return told(new Map());
-  if (status.height <= height) return told(new Map([[status.height, status.hashes]]));
+  if (status.height === null) return answerOf(new Map());
+  if (status.height <= height) return answerOf(new Map([[status.height, status.hashes]]));
   const depth = status.height - height + 1;
   if (source.id.dbType === 'indexer' && depth + MARGIN <= PAGE) {
     const entries = await source.logPage(0, depth + MARGIN, signal);
     const found = new Map(entries.map((entry) => [entry.block_index, hashesOf('indexer', entry)]));
-    if (found.has(height)) return told(found);
+    if (found.has(height)) return answerOf(found);
   }
   const head = await source.headAt(height, signal);
-  if (head?.height === height && head.hashes !== null) return told(new Map([[height, head.hashes]]));
+  if (head?.height === height && head.hashes !== null) return answerOf(new Map([[height, head.hashes]]));
   return { hashes: new Map(), cannotName: head !== null && head.height >= height };
 }
 
-function told(hashes: ReadonlyMap<number, BlockHashes>): HashAnswer {
+function answerOf(hashes: ReadonlyMap<number, BlockHashes>): HashAnswer {
   return { hashes, cannotName: false };
 }

@@ -34,7 +34,7 @@ export class Heartbeats {
   readonly #stopping = new AbortController();
   /** The stream on which this client authenticated, and the one that got its height. */
   #greeted: Subscription | undefined;
-  #told: Subscription | undefined;
+  #informed: Subscription | undefined;
   #reported: number | null = null;
   #reportedAt = Number.NEGATIVE_INFINITY;
   #isPosting = false;
@@ -52,7 +52,7 @@ export class Heartbeats {
     const reached = applied();
     if (!reached || !this.#isDue(reached.height, open, now - this.#reportedAt)) return;
     const message: HeartbeatMessage = { type: 'heartbeat', appliedBlock: reached.height };
-    if (open?.send(message)) this.#told = open;
+    if (open?.send(message)) this.#informed = open;
     else void this.#post(reached);
     this.#reported = reached.height;
     this.#reportedAt = now;
@@ -66,7 +66,7 @@ export class Heartbeats {
   #isDue(height: number, open: Subscription | undefined, quietMs: number): boolean {
     if (quietMs < TICK_MS) return false;
     const blocks = this.#reported === null ? BLOCKS : Math.abs(height - this.#reported);
-    const isNewStream = open !== undefined && open !== this.#told;
+    const isNewStream = open !== undefined && open !== this.#informed;
     return isNewStream || blocks >= BLOCKS || (blocks > 0 && quietMs >= CHANGED_MS) || quietMs >= IDLE_MS;
   }
 

@@ -96,8 +96,8 @@ export class SourceConnection {
   /** Turns an error answer into an error with the source's own message and its Retry-After. */
   async refuse({ status, headers, body }: OpenResponse, path: string): Promise<never> {
     const text = await readBounded(body, MAX_ERROR_BYTES, () => tooLong(MAX_ERROR_BYTES)).catch(() => Buffer.alloc(0));
-    const said = /"error"\s*:\s*("(?:[^"\\]|\\.){0,300}")/.exec(text.toString('utf8'))?.[1] ?? '';
-    const reason = `${this.url} answered ${status} to ${path}${said === '' ? '' : `: ${said}`}`;
+    const errorText = /"error"\s*:\s*("(?:[^"\\]|\\.){0,300}")/.exec(text.toString('utf8'))?.[1] ?? '';
+    const reason = `${this.url} answered ${status} to ${path}${errorText === '' ? '' : `: ${errorText}`}`;
     const retryAfterS = readRetryAfter(headers['retry-after']);
     throw new PlatformError('SOURCE_REFUSED', { reason, source: this.url, status, retryAfterS });
   }

@@ -155,10 +155,21 @@ export class FollowedTree {
 }
 
 /** @throws {PlatformError} STATE_ROOT_MISMATCH when the source names a root, and it is another one */
-export function compareRoots(root: string, height: number, ours: string | null, theirs: string | null): void {
-  if (theirs === null || ours === theirs.toLowerCase()) return;
-  const reason = `${root} of block ${height} is ${ours ?? 'unknown'}, the source says ${theirs.slice(0, 64)}`;
-  throw new PlatformError('STATE_ROOT_MISMATCH', { reason, root, height, ours, theirs: theirs.slice(0, 64) });
+export function compareRoots(
+  root: string,
+  height: number,
+  replicaRoot: string | null,
+  sourceRoot: string | null
+): void {
+  if (sourceRoot === null || replicaRoot === sourceRoot.toLowerCase()) return;
+  const reason = `${root} of block ${height} is ${replicaRoot ?? 'unknown'}, the source says ${sourceRoot.slice(0, 64)}`;
+  throw new PlatformError('STATE_ROOT_MISMATCH', {
+    reason,
+    root,
+    height,
+    ours: replicaRoot,
+    theirs: sourceRoot.slice(0, 64)
+  });
 }
 
 /** Returns the size of the history of some steps; one that changed nothing counts too. */

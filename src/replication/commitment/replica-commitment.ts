@@ -31,7 +31,7 @@ export class ReplicaCommitment implements GroupExaminer {
   readonly #options: ReplicaCommitmentOptions;
   readonly #tracker: StateTracker;
   /** The root of a block that is not settled, where the replica's was another one. */
-  #deferred: { readonly height: number; readonly theirs: string } | null = null;
+  #deferred: { readonly height: number; readonly sourceRoot: string } | null = null;
 
   constructor(options: ReplicaCommitmentOptions) {
     this.#options = options;
@@ -76,7 +76,7 @@ export class ReplicaCommitment implements GroupExaminer {
     const theirBlock = claimed?.block_merkle_root ?? null;
     if (theirBlock !== null) await this.#compareBlock(connection, schema, span.last, theirBlock);
     const named = claimed?.balances_root ?? null;
-    const theirs = claimed?.isSettling ? null : named;
+    const sourceRoot = claimed?.isSettling ? null : named;
     if (claimed) this.#deferred = null;
     const ends = { base: span.first - 1, last: span.last };
     if (!this.#tracker.isFollowing) return;
@@ -87,13 +87,13 @@ export class ReplicaCommitment implements GroupExaminer {
     try {
       await this.#tracker.drain();
       const leaves = await readLeaves(connection, this.#tracker.hashes, this.#options.data.id, touched.keys);
-      const root = await this.#tracker.advance(ends, leaves, theirs);
+      const root = await this.#tracker.advance(ends, leaves, sourceRoot);
       if (claimed?.isSettling && named !== null && root !== null && root !== named.toLowerCase())
-        this.#deferred = { height: span.last, theirs: named };
+        this.#deferred = { height: span.last, sourceRoot: named };
     } catch (caught) {
       if (!hasCode(caught, 'STATE_UNENCODABLE')) throw caught;
       this.#tracker.refuse('failed', caught.message);
-      compareRoots('balances_root', span.last, null, theirs);
+      compareRoots('balances_root', span.last, null, sourceRoot);
     }
   }
 
@@ -103,7 +103,7 @@ export class ReplicaCommitment implements GroupExaminer {
     this.#deferred = null;
     if (deferred?.height !== height) return;
     const { root } = this.#tracker;
-    if (root !== null) compareRoots('balances_root', height, root, deferred.theirs);
+    if (root !== null) compareRoots('balances_root', height, root, deferred.sourceRoot);
   }
 
   settle(committed: boolean): Promise<void> {
@@ -130,17 +130,22 @@ export class ReplicaCommitment implements GroupExaminer {
     this.#tracker.discard(reason);
   }
 
-  async #compareBlock(connection: Statements, schema: ReplicaSchema, height: number, theirs: string): Promise<void> {
+  async #compareBlock(
+    connection: Statements,
+    schema: ReplicaSchema,
+    height: number,
+    sourceRoot: string
+  ): Promise<void> {
     const { block } = stateTables(schema);
     if (!block) return;
     try {
-      const ours = await readBlockRoot(connection, this.#tracker.hashes, block, height);
+      const replicaRoot = await readBlockRoot(connection, this.#tracker.hashes, block, height);
       // Of a block with rows of contracts nobody knows yet what the root is.
-      if (ours !== null) compareRoots('block_merkle_root', height, ours, theirs);
+      if (replicaRoot !== null) compareRoots('block_merkle_root', height, replicaRoot, sourceRoot);
     } catch (caught) {
       if (!hasCode(caught, 'STATE_UNENCODABLE')) throw caught;
       this.#options.log.error({ err: caught }, caught.message);
-      compareRoots('block_merkle_root', height, null, theirs);
+      compareRoots('block_merkle_root', height, null, sourceRoot);
     }
   }
 }

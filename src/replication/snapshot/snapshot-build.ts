@@ -66,7 +66,7 @@ export async function buildSnapshot(
   const { buildId, coding } = artifact;
   const log = options.log.child({ database: databaseKey(order.id), build: buildId, coding });
   const startedAt = performance.now();
-  const tell = (what: (source: SnapshotSource) => Promise<unknown>) => told(what(options.source), log);
+  const tell = (what: (source: SnapshotSource) => Promise<unknown>) => awaitRegistration(what(options.source), log);
   const end = async ({ sizeBytes, settledAt }: WrittenBody): Promise<void> => {
     if (settledAt !== null) await tell((source) => source.pauseGroups(order, buildId, settledAt));
     artifact.finish(sizeBytes);
@@ -160,7 +160,7 @@ async function runTask(
  * Waits until the source has registered the readers. If it cannot, the snapshot is still served: a comparison of
  * digests finds what a reader misses.
  */
-async function told(word: Promise<unknown>, log: Logger): Promise<void> {
+async function awaitRegistration(word: Promise<unknown>, log: Logger): Promise<void> {
   await word.catch((caught: unknown) =>
     log.warn({ err: caught }, "the source actor did not register the snapshot's readers")
   );

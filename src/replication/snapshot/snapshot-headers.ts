@@ -30,8 +30,8 @@ export function snapshotHeaders(
     headers[SNAPSHOT_HEADERS.since] = String(query.since);
     headers[SNAPSHOT_HEADERS.wholeTables] = plan.wholeTables.join(',');
     if (query.older !== null) headers[SNAPSHOT_HEADERS.firstBlock] = String(plan.first);
-    if (plan.told) headers[SNAPSHOT_HEADERS.settled] = plan.told.isSettled ? '1' : '0';
-    if (plan.told?.amendments != null) headers[SNAPSHOT_HEADERS.amendments] = String(plan.told.amendments);
+    if (plan.missed) headers[SNAPSHOT_HEADERS.settled] = plan.missed.isSettled ? '1' : '0';
+    if (plan.missed?.amendments != null) headers[SNAPSHOT_HEADERS.amendments] = String(plan.missed.amendments);
   }
   if (plan.estimatedRows !== null) headers[SNAPSHOT_HEADERS.rows] = String(plan.estimatedRows);
   return headers;

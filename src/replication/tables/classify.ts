@@ -113,8 +113,8 @@ function scopeBy(
 ): NonNullable<TablePlan['scope']>[] {
   if (column === 'block_index') return [{ column, parent: null }];
   const parent = SCOPE_PARENT[column];
-  const said = byName.get(parent);
-  const hasBlock = said !== undefined && hasNumber(said, 'block_index') && hasNumber(said, column);
+  const parentTable = byName.get(parent);
+  const hasBlock = parentTable !== undefined && hasNumber(parentTable, 'block_index') && hasNumber(parentTable, column);
   return hasBlock && parent !== own ? [{ column, parent }] : [];
 }
 

@@ -86,12 +86,12 @@ export function printAdditions(from: TypedTable, to: TypedTable): string[] {
 export function printChanges(from: TypedTable, to: TypedTable): string[] {
   checkDistinct(to);
   const own = new Map(from.columns.map((column) => [column.name, column]));
-  const theirs = new Map(to.columns.map((column) => [column.name, column]));
-  const differs = ({ name }: TypedColumn) => factsOf(own.get(name)) !== factsOf(theirs.get(name));
+  const wanted = new Map(to.columns.map((column) => [column.name, column]));
+  const differs = ({ name }: TypedColumn) => factsOf(own.get(name)) !== factsOf(wanted.get(name));
   // What is made by an expression cannot become a column of values, nor the other way round.
   const isRemade = ({ name }: TypedColumn) =>
-    (own.get(name)?.generated ?? theirs.get(name)?.generated ?? null) !== null;
-  const gone = from.columns.filter((column) => !theirs.has(column.name) || (differs(column) && isRemade(column)));
+    (own.get(name)?.generated ?? wanted.get(name)?.generated ?? null) !== null;
+  const gone = from.columns.filter((column) => !wanted.has(column.name) || (differs(column) && isRemade(column)));
   const kept = new Set(from.columns.filter((column) => !gone.includes(column)).map(({ name }) => name));
   const changed = to.columns.filter((column) => kept.has(column.name) && differs(column));
   const stays = (key: TypedKey) => key.columns.every(({ name }) => kept.has(name));
@@ -290,10 +290,10 @@ function printForeignKey(table: TypedTable, key: TypedForeignKey): string {
   return `CONSTRAINT ${checkName(key.name, table.name)} FOREIGN KEY (${list(key.columns)}) REFERENCES ${checkName(key.referencedTable, table.name)} (${list(key.referencedColumns)}) ON DELETE ${key.onDelete} ON UPDATE ${key.onUpdate}`;
 }
 
-function checkSame(table: TypedTable, own: TypedColumn, theirs: TypedColumn): void {
+function checkSame(table: TypedTable, own: TypedColumn, source: TypedColumn): void {
   const facts = ({ nullable, collation, generated, ...column }: TypedColumn) =>
     JSON.stringify([plainType(column), nullable, collation, generated !== null]);
-  const [mine, other] = [facts(own), facts(theirs)];
+  const [mine, other] = [facts(own), facts(source)];
   if (mine !== other) {
     refuse(
       table.name,

@@ -171,14 +171,14 @@ async function readForeignKeys(connection: Connection): Promise<Map<string, Type
       // MariaDB tells the actions to accounts that may do more with the table than read it; the text tells everybody.
       if (row.DELETE_RULE === null && !texts.has(row.TABLE_NAME))
         texts.set(row.TABLE_NAME, await readCreateTable(connection, row.TABLE_NAME));
-      const said = texts.get(row.TABLE_NAME);
+      const createTable = texts.get(row.TABLE_NAME);
       key = {
         name: row.CONSTRAINT_NAME,
         columns: [],
         referencedTable: row.REFERENCED_TABLE_NAME,
         referencedColumns: [],
-        onDelete: row.DELETE_RULE ?? actionIn(said, row.CONSTRAINT_NAME, 'DELETE'),
-        onUpdate: row.UPDATE_RULE ?? actionIn(said, row.CONSTRAINT_NAME, 'UPDATE')
+        onDelete: row.DELETE_RULE ?? actionIn(createTable, row.CONSTRAINT_NAME, 'DELETE'),
+        onUpdate: row.UPDATE_RULE ?? actionIn(createTable, row.CONSTRAINT_NAME, 'UPDATE')
       };
       ofTable.push(key);
     }

@@ -70,14 +70,14 @@ export function refuseLoss({ phase }: ReplicaState, reason: string): void {
 }
 
 /** Checks that a table is the source's. Columns and keys may be missing, for they can be added; everything else must be the same. */
-function checkTable(own: TypedTable | undefined, theirs: TypedTable): void {
-  if (!own) throw refusal(`table ${theirs.name} of the source is missing`);
+function checkTable(own: TypedTable | undefined, sourceTable: TypedTable): void {
+  if (!own) throw refusal(`table ${sourceTable.name} of the source is missing`);
   if (own.engine !== 'InnoDB') throw refusal(`table ${own.name} is ${own.engine}, which has no transactions`);
-  const known = new Set(theirs.columns.map(({ name }) => name));
+  const known = new Set(sourceTable.columns.map(({ name }) => name));
   const further = own.columns.find(({ name }) => !known.has(name));
   if (further) throw refusal(`table ${own.name} has a column ${further.name}, which the source lacks`);
   try {
-    printAdditions(own, theirs);
+    printAdditions(own, sourceTable);
   } catch (caught) {
     if (!hasCode(caught, 'SCHEMA_REFUSED')) throw caught;
     throw refusal(caught.message);

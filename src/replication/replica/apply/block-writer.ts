@@ -83,7 +83,7 @@ export const MOST_GROUPS = 16;
 interface GroupWork {
   readonly target: GroupTarget & { readonly blockTime?: number | null } & Pick<GroupOptions, 'collisions'>;
   /** For live blocks: the block before them, as their source names it. */
-  readonly told?: BlockHashes | null;
+  readonly namedBefore?: BlockHashes | null;
   /** @returns the blocks that are named */
   change(
     group: GroupTransaction,
@@ -119,7 +119,7 @@ function liveWork({ schema }: WriterContext, before: ReplicaState, { target, mes
   const last = messages.at(-1)!;
   return {
     target: { ...target, blockTime: last.block_time },
-    told: previousHashes(messages[0]!),
+    namedBefore: previousHashes(messages[0]!),
     async change(group, connection, { ids, mayHoldEarly }) {
       // The credits and debits of a truncated replica do not add up to balances.
       const derives = !last.group && before.floor === null;
@@ -258,7 +258,7 @@ async function applyGroups(
     amendments = null,
     misses = false
   } = works.at(-1)!.target;
-  const told = {
+  const nextState = {
     height: last,
     phase,
     complete,
@@ -274,7 +274,7 @@ async function applyGroups(
     const batch = new StatementBatch(connection);
     await write(batch, 'BEGIN');
     const [, written] = await Promise.all([
-      moveMarker(batch, before.height, told),
+      moveMarker(batch, before.height, nextState),
       writeGroups(batch, context, before, works)
     ]);
     const { tip, ids, changedBlocks, touched } = written;
@@ -289,7 +289,7 @@ async function applyGroups(
     await examiner?.examine(batch, schema, { span: { first, last }, touched, claimed });
     await batch.query('COMMIT');
     await examiner?.settle(true);
-    const after = { ...before, ...told, ...found };
+    const after = { ...before, ...nextState, ...found };
     if (!written.mayHoldEarly) NO_EARLY_ROWS.add(after);
     return after;
   } catch (caught) {
@@ -330,7 +330,7 @@ async function writeGroups(
   const checks: Promise<BlockHead>[] = [];
   let base: GroupBase = { height: works[0]!.target.first - 1, blockTime: before.blockTime, hashes: before.hashes };
   let mayHoldEarly = !NO_EARLY_ROWS.has(before);
-  for (const { target, told, change } of works) {
+  for (const { target, namedBefore, change } of works) {
     const { first, last, hashes, blockTime = null, collisions } = target;
     const journal = new UndoJournal(batch, first, last);
     await journal.open(base);
@@ -343,7 +343,7 @@ async function writeGroups(
     if (mayHoldEarly) await group.clearSpan();
     const named = await change(group, batch, { ids, mayHoldEarly });
     await journal.flush();
-    const previous = told === undefined ? {} : { previous: { told, kept: base.hashes } };
+    const previous = namedBefore === undefined ? {} : { previous: { namedBefore, kept: base.hashes } };
     const check = checkBlocks(batch, schema, { first, last, hashes, ...previous }, named, epochSize);
     // The caller gets its failure, unless a later group's error ended the transaction first.
     check.catch(() => undefined);
@@ -360,9 +360,9 @@ async function writeGroups(
 async function moveMarker(
   batch: StatementBatch,
   expected: number | null,
-  told: Partial<ReplicaState> & { readonly height: number }
+  nextState: Partial<ReplicaState> & { readonly height: number }
 ): Promise<void> {
-  if ((await moveReplicaState(batch, expected, told)) === 1) return;
+  if ((await moveReplicaState(batch, expected, nextState)) === 1) return;
   const [row] = await rows(batch, 'SELECT height FROM sync_state WHERE id = 1');
   const reason = `the replica stands at block ${row?.['height'] ?? 'none'}, this writer left it at ${expected ?? 'none'}`;
   throw new PlatformError('REPLICA_MOVED', { reason });

@@ -137,10 +137,10 @@ export class GroupTransaction {
     // A lookup's id may be assigned again: the message removes the row that had it.
     if (wants.known === 'refuse') refuse(table, differ(named.surplus, vanished.flat(), table.all).surplus);
     const within = differByName(table, inSpans, spans?.list ?? [], this.comparison.equality(table));
-    const told = [within.surplus, named.surplus, ...vanished];
-    told.push(await this.comparison.selectMoved(table, within.missing, union(table, told)));
+    const displaced = [within.surplus, named.surplus, ...vanished];
+    displaced.push(await this.comparison.selectMoved(table, within.missing, union(table, displaced)));
     const missing = onlyOnce(table, [within.missing, named.missing]);
-    return this.settle({ table, surplus: union(table, told), missing, fresh: wants.fresh });
+    return this.settle({ table, surplus: union(table, displaced), missing, fresh: wants.fresh });
   }
 
   /**

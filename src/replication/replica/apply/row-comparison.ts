@@ -77,7 +77,7 @@ export class RowComparison {
   async selectMoved(
     table: ReplicaTable,
     missing: readonly CanonicalRow[],
-    told: readonly CanonicalRow[]
+    displaced: readonly CanonicalRow[]
   ): Promise<readonly CanonicalRow[]> {
     const { identity, surrogate } = table;
     const isSame = identity?.length === 1 && identity[0] === surrogate;
@@ -86,7 +86,7 @@ export class RowComparison {
       if (key === null || missing.length === 0) return [];
       const isWhole = (row: CanonicalRow) => key.every((at) => row[at] !== null);
       const nameOf = namer(key);
-      const known = new Set(told.filter(isWhole).map(nameOf));
+      const known = new Set(displaced.filter(isWhole).map(nameOf));
       const asked = missing.filter((row) => isWhole(row) && !known.has(nameOf(row)));
       return asked.length === 0 ? [] : selectByKey(this.#connection, table, key, asked);
     });

@@ -53,7 +53,7 @@ export class CatchUp {
   /** The source's tip, and since when it has it. */
   #tip: { readonly height: number | null; readonly since: number } = { height: -1, since: 0 };
   /** The live stream tells every block above it. */
-  #told: number | null = null;
+  #announcedFrom: number | null = null;
   /** The replica's tip stands on the source's chain, as far as that can be said. */
   #isExamined = false;
   /** Whether the tip stands only if a majority names the block where the catch-up ends. */
@@ -110,7 +110,7 @@ export class CatchUp {
     const { sources } = this.#parts.replica;
     const status = await sources.client.status(signal);
     sources.standsAt(status.height);
-    this.#told ??= status.height;
+    this.#announcedFrom ??= status.height;
     if (status.height !== this.#tip.height) this.#tip = { height: status.height, since: performance.now() };
     await this.#awaitSettled(status);
     return status;
@@ -167,7 +167,7 @@ export class CatchUp {
 
   /** The live stream tells every block that is missing. */
   get #isAtTold(): boolean {
-    return this.#told !== null && this.#own >= this.#told;
+    return this.#announcedFrom !== null && this.#own >= this.#announcedFrom;
   }
 
   #needsSnapshot(status: SourceStatus): boolean {

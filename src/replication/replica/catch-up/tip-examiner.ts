@@ -37,7 +37,7 @@ export class TipExaminer {
     const at = fork === null ? state.height! : Math.min(state.height!, status.height!);
     const own = await ownHashes(this.#replica, at);
     if (own === null) return fork === null ? 'stands' : { kind: 'forked', height: fork };
-    const followed = { said: status.height === at ? status.hashes : null, hasBlock: fork === null };
+    const followed = { reported: status.height === at ? status.hashes : null, hasBlock: fork === null };
     let verdict = await this.#sourceQuorum.confirmOwnBlock(at, own, followed, signal);
     if (verdict === 'unnamed') {
       if (fork === null) return 'unnamed';

@@ -40,7 +40,7 @@ export type Comparison =
   | {
       readonly kind: 'equal';
       readonly height: number;
-      readonly said: DatabaseDigest;
+      readonly sourceDigest: DatabaseDigest;
       /** Tables that are equal but for their ids. */
       readonly ownIds: readonly string[];
       /** Tables that were made for rows of a source, and that this one does not name. */
@@ -49,7 +49,7 @@ export type Comparison =
   | {
       readonly kind: 'different';
       readonly height: number;
-      readonly said: DatabaseDigest;
+      readonly sourceDigest: DatabaseDigest;
       readonly tables: readonly TableDifference[];
       /** Further tables that differ, or may differ: their missing rows are found once the others are repaired. */
       readonly more: readonly string[];

@@ -34,10 +34,12 @@ export class DigestComparison {
     const own = await readReplicaState(this.#connection);
     let differing: readonly string[] = [];
     try {
-      const { said, pairs } = await this.#pairs.read(own, own.schemaFingerprint, signal);
-      const settled = await this.#pairs.leaveOutOwnIds(own, said, pairs, signal);
-      differing = settled.filter(({ claimed, ours }) => !isSame(ours, claimed)).map(({ claimed }) => claimed.table);
-      return await this.#differences(said, own.height!, settled, signal);
+      const { sourceDigest, pairs } = await this.#pairs.read(own, own.schemaFingerprint, signal);
+      const settled = await this.#pairs.leaveOutOwnIds(own, sourceDigest, pairs, signal);
+      differing = settled
+        .filter(({ claimed, replicaDigest }) => !isSame(replicaDigest, claimed))
+        .map(({ claimed }) => claimed.table);
+      return await this.#differences(sourceDigest, own.height!, settled, signal);
     } catch (caught) {
       if (!(caught instanceof SourceMoved)) throw caught;
       const elsewhere = { kind: 'elsewhere', height: own.height ?? -1, sourceHeight: caught.height } as const;
@@ -60,15 +62,21 @@ export class DigestComparison {
       unsettled: [] as string[]
     };
     try {
-      const { said, pairs } = await this.#pairs.read(own, null, signal);
+      const { sourceDigest, pairs } = await this.#pairs.read(own, null, signal);
       for (const pair of pairs) {
         const { table } = pair.claimed;
-        if (isSame(pair.ours, pair.claimed)) equal.push(table);
+        if (isSame(pair.replicaDigest, pair.claimed)) equal.push(table);
         else {
           // Each source deals ids of its own; the followed one's are those of the replica.
-          const { claimed, ours, theirs } = await this.#pairs.reread(pair, own, said, true, signal);
-          if (isSame(ours, claimed)) equal.push(table);
-          else (theirs?.settled === false ? unsettled : different).push(table);
+          const { claimed, replicaDigest, sourceRanges } = await this.#pairs.reread(
+            pair,
+            own,
+            sourceDigest,
+            true,
+            signal
+          );
+          if (isSame(replicaDigest, claimed)) equal.push(table);
+          else (sourceRanges?.settled === false ? unsettled : different).push(table);
         }
       }
     } catch (caught) {
@@ -81,8 +89,10 @@ export class DigestComparison {
   /** Compares again after a repair: reads only the repaired parts again, as long as the source's answers are unchanged. */
   async recheck(before: Extract<Comparison, { kind: 'different' }>, signal?: AbortSignal): Promise<Comparison> {
     if (before.more.length > 0) return this.compare(signal);
-    const said = await readAt(this.#source.digest(before.said.key, signal), before.said).catch(whereMoved);
-    if (JSON.stringify(said) !== JSON.stringify(before.said)) return this.compare(signal);
+    const sourceDigest = await readAt(this.#source.digest(before.sourceDigest.key, signal), before.sourceDigest).catch(
+      whereMoved
+    );
+    if (JSON.stringify(sourceDigest) !== JSON.stringify(before.sourceDigest)) return this.compare(signal);
     await this.#snapshot();
     const { height } = await readReplicaState(this.#connection);
     if (height !== before.height) return this.compare(signal);
@@ -91,13 +101,13 @@ export class DigestComparison {
       const inside: RangeDigest[] = [];
       const plan = { ...plans.get(table)!, withIds };
       for (const span of spans)
-        for (const range of await readRanges(this.#connection, this.#pairs.typed, plan, span, before.said.key))
+        for (const range of await readRanges(this.#connection, this.#pairs.typed, plan, span, before.sourceDigest.key))
           inside.push(range);
       const now = sumOf([...inside, { from: 0, to: 0, ...outside }]);
       if (!isSame(now, claimed)) return this.compare(signal);
     }
-    const unnamed = await this.#pairs.unnamed(before.said, before.height);
-    return { kind: 'equal', height: before.height, said: before.said, ownIds: before.ownIds, unnamed };
+    const unnamed = await this.#pairs.unnamed(before.sourceDigest, before.height);
+    return { kind: 'equal', height: before.height, sourceDigest: before.sourceDigest, ownIds: before.ownIds, unnamed };
   }
 
   /** Returns whether a table is compared. */
@@ -110,20 +120,20 @@ export class DigestComparison {
   }
 
   async #differences(
-    said: DatabaseDigest,
+    sourceDigest: DatabaseDigest,
     height: number,
     pairs: readonly Pair[],
     signal: AbortSignal | undefined
   ): Promise<Comparison> {
-    const differing = pairs.filter(({ claimed, ours }) => !isSame(ours, claimed));
+    const differing = pairs.filter(({ claimed, replicaDigest }) => !isSame(replicaDigest, claimed));
     const ownIds = pairs.filter(({ plan }) => plan?.withIds === false).map(({ claimed }) => claimed.table);
     if (differing.length === 0)
-      return { kind: 'equal', height, said, ownIds, unnamed: await this.#pairs.unnamed(said, height) };
+      return { kind: 'equal', height, sourceDigest, ownIds, unnamed: await this.#pairs.unnamed(sourceDigest, height) };
     const names = new Set(differing.map(({ claimed }) => claimed.table));
     const tables: TableDifference[] = [];
     let found = 0;
     const more = new Set<string>();
-    for (const { claimed, plan, theirs: known, ours } of differing) {
+    for (const { claimed, plan, sourceRanges: known, replicaDigest } of differing) {
       if (!plan)
         throw new PlatformError('SOURCE_INVALID', {
           reason: `the replica has no table ${claimed.table}`,
@@ -135,40 +145,58 @@ export class DigestComparison {
         more.add(plan.name);
         continue;
       }
-      const ask = () => this.#source.digestRanges(claimed.table, null, said.key, signal, this.#options.patient);
-      const theirs = known ?? (await readAt(ask(), said));
-      if (this.#options.patient && theirs.settled === false) {
+      const ask = () => this.#source.digestRanges(claimed.table, null, sourceDigest.key, signal, this.#options.patient);
+      const sourceRanges = known ?? (await readAt(ask(), sourceDigest));
+      if (this.#options.patient && sourceRanges.settled === false) {
         more.add(plan.name);
         continue;
       }
       const room = MAX_DIFFERING_ROWS - found;
-      const { isCut, difference, rows } = await this.#differenceOf({ claimed, plan, theirs, ours }, said, room, signal);
+      const { isCut, difference, rows } = await this.#differenceOf(
+        { claimed, plan, sourceRanges, replicaDigest },
+        sourceDigest,
+        room,
+        signal
+      );
       if (isCut) more.add(plan.name);
       found += rows;
       tables.push(difference);
     }
     if (tables.length === 0 && this.#options.patient)
-      return { kind: 'elsewhere', height, sourceHeight: said.block_height, unsettled: [...more] };
-    return { kind: 'different', height, said, tables, more: [...more], ownIds };
+      return { kind: 'elsewhere', height, sourceHeight: sourceDigest.block_height, unsettled: [...more] };
+    return { kind: 'different', height, sourceDigest, tables, more: [...more], ownIds };
   }
 
   /** @param room rows after which no other span is taken: then `isCut` */
   async #differenceOf(
-    { claimed, plan, theirs, ours }: Pair & { readonly plan: DigestPlan; readonly theirs: TableRanges },
-    said: DatabaseDigest,
+    {
+      claimed,
+      plan,
+      sourceRanges,
+      replicaDigest
+    }: Pair & { readonly plan: DigestPlan; readonly sourceRanges: TableRanges },
+    sourceDigest: DatabaseDigest,
     room: number,
     signal: AbortSignal | undefined
   ): Promise<{ difference: TableDifference; rows: number; isCut: boolean }> {
     const table = this.#schema.byName.get(plan.name)!;
-    const found = new RangeDifference(this.#connection, this.#pairs.typed, plan, table, this.#source, said, signal);
+    const found = new RangeDifference(
+      this.#connection,
+      this.#pairs.typed,
+      plan,
+      table,
+      this.#source,
+      sourceDigest,
+      signal
+    );
     const taken: DigestRange[] = [];
     let isCut = false;
     if (plan.class !== claimed.class) {
       const whole = wholeTable(plan);
-      await found.takeAll(theirs.ranges, whole);
+      await found.takeAll(sourceRanges.ranges, whole);
       taken.push(whole);
     } else {
-      for (const span of findSpans(theirs.ranges, ours.ranges, null)) {
+      for (const span of findSpans(sourceRanges.ranges, replicaDigest.ranges, null)) {
         isCut = found.size >= room;
         if (isCut) break;
         // The replica's log is made of its own blocks: where it differs is all that needs to be known.
@@ -177,7 +205,7 @@ export class DigestComparison {
       }
     }
     const isOutside = ({ from, to }: RangeDigest) => !taken.some((span) => from >= span.from && to <= span.to);
-    const outside = sumOf(ours.ranges.filter(isOutside));
+    const outside = sumOf(replicaDigest.ranges.filter(isOutside));
     const { bytes } = found;
     const { name, withIds } = plan;
     const difference = { table: name, ...found.difference(), spans: taken, claimed, outside, bytes, withIds };

@@ -65,15 +65,19 @@ interface Span extends DigestRange {
 }
 
 /** Returns the ranges in which two sides differ, joined where few rows lie between them. */
-export function findSpans(theirs: readonly RangeDigest[], ours: readonly RangeDigest[], block: number | null): Span[] {
+export function findSpans(
+  source: readonly RangeDigest[],
+  replica: readonly RangeDigest[],
+  block: number | null
+): Span[] {
   const all = new Map<number, { to: number; rows: number; differs: boolean }>();
-  const own = new Map(ours.map((range) => [range.from, range]));
-  for (const { from, to, rows, digest } of theirs) {
+  const own = new Map(replica.map((range) => [range.from, range]));
+  for (const { from, to, rows, digest } of source) {
     const mine = own.get(from);
     const differs = mine?.rows !== rows || mine.digest !== digest || mine.to !== to;
     all.set(from, { to: Math.max(to, mine?.to ?? to), rows: Math.max(rows, mine?.rows ?? 0), differs });
   }
-  for (const { from, to, rows } of ours) if (!all.has(from)) all.set(from, { to, rows, differs: true });
+  for (const { from, to, rows } of replica) if (!all.has(from)) all.set(from, { to, rows, differs: true });
   const spans: Span[] = [];
   let between = 0;
   for (const [from, { to, rows, differs }] of [...all].sort(([a], [b]) => a - b)) {
@@ -132,12 +136,12 @@ export class RangeDifference {
   /** Compares the rows of one span; where they are too many for one answer, of the ranges within that differ. @throws {SourceMoved} */
   async take(span: Span): Promise<void> {
     if (span.rows > MAX_RANGE_ROWS) return this.#divide(span);
-    const [theirs, own] = await Promise.all([
+    const [sourceRows, own] = await Promise.all([
       this.#fetch(span),
       readRangeRows(this.#connection, this.#typed, this.#plan, span, this.#head.key, { bounded: false })
     ]);
-    if (theirs === null) return this.#divide(span);
-    this.#compare(own.rows, theirs);
+    if (sourceRows === null) return this.#divide(span);
+    this.#compare(own.rows, sourceRows);
   }
 
   /**
@@ -146,11 +150,11 @@ export class RangeDifference {
    * @param own all positions on this side
    * @throws {SourceMoved}; {PlatformError} ROW_CONTRADICTION when they are too many for one answer
    */
-  async takeAll(theirs: readonly RangeDigest[], own: DigestRange): Promise<void> {
-    const from = theirs.reduce((least, range) => Math.min(least, range.from), Number.POSITIVE_INFINITY);
-    const to = theirs.reduce((most, range) => Math.max(most, range.to), Number.NEGATIVE_INFINITY);
+  async takeAll(sourceRanges: readonly RangeDigest[], own: DigestRange): Promise<void> {
+    const from = sourceRanges.reduce((least, range) => Math.min(least, range.from), Number.POSITIVE_INFINITY);
+    const to = sourceRanges.reduce((most, range) => Math.max(most, range.to), Number.NEGATIVE_INFINITY);
     try {
-      const wanted = theirs.length > 0 ? await this.#rowsOfSource({ from, to, block: null }) : [];
+      const wanted = sourceRanges.length > 0 ? await this.#rowsOfSource({ from, to, block: null }) : [];
       const held = await readRangeRows(this.#connection, this.#typed, this.#plan, own, this.#head.key);
       this.#compare(held.rows, wanted);
     } catch (caught) {
@@ -187,9 +191,9 @@ export class RangeDifference {
     const { key } = this.#head;
     const { name, withIds } = this.#plan;
     const asked = this.#source.digestRanges(name, within, key, this.#signal, false, withIds);
-    const theirs = await readAt(asked, this.#head);
-    const ours = await readRanges(this.#connection, this.#typed, this.#plan, within, key);
-    for (const span of findSpans(theirs.ranges, ours, within.block)) {
+    const source = await readAt(asked, this.#head);
+    const replica = await readRanges(this.#connection, this.#typed, this.#plan, within, key);
+    for (const span of findSpans(source.ranges, replica, within.block)) {
       // A source that repeats the same range would be asked without end.
       if (span.block === range.block && span.from <= range.from && span.to >= range.to) return this.#divideAlike(range);
       await this.take(span);
@@ -202,8 +206,8 @@ export class RangeDifference {
     });
   }
 
-  #compare(own: readonly WireRow[], theirs: readonly WireRow[]): void {
-    const wanted = theirs.map((row) => canonicalRow(this.#table, row));
+  #compare(own: readonly WireRow[], sourceRows: readonly WireRow[]): void {
+    const wanted = sourceRows.map((row) => canonicalRow(this.#table, row));
     const held = own.map((row) => canonicalRow(this.#table, row));
     const found = differ(held, wanted, this.#plan.withIds ? this.#table.all : this.#table.compared);
     for (const row of found.surplus) this.#surplus.push(row);

@@ -31,8 +31,8 @@ export interface Pair {
   /** Null: the replica has no such table. */
   readonly plan: DigestPlan | null;
   /** The source's ranges where they were asked for already. */
-  readonly theirs: TableRanges | null;
-  readonly ours: Pick<TableDigests, 'rows' | 'digest' | 'ranges'>;
+  readonly sourceRanges: TableRanges | null;
+  readonly replicaDigest: Pick<TableDigests, 'rows' | 'digest' | 'ranges'>;
 }
 
 const NOTHING: Pick<TableDigests, 'rows' | 'digest' | 'ranges'> = { rows: 0, digest: '0', ranges: [] };
@@ -56,7 +56,7 @@ export class TablePairs {
     own: ReplicaState,
     fingerprint: string | null,
     signal: AbortSignal | undefined
-  ): Promise<{ readonly said: DatabaseDigest; readonly pairs: readonly Pair[] }> {
+  ): Promise<{ readonly sourceDigest: DatabaseDigest; readonly pairs: readonly Pair[] }> {
     const height = own.height ?? -1;
     const { part = null, onRead } = this.#options;
     const head = await this.#source.digestKey(signal, part);
@@ -66,25 +66,25 @@ export class TablePairs {
     const covers = (table: string) => isInPart(part, table);
     const reading = readDigests(this.#connection, this.layout, height, head.key, { signal: either, covers, onRead });
     reading.catch(() => undefined);
-    const said = await readAt(this.#source.digest(head.key, signal), head).catch((caught: unknown) => {
+    const sourceDigest = await readAt(this.#source.digest(head.key, signal), head).catch((caught: unknown) => {
       useless.abort();
       throw caught;
     });
-    const claims = said.tables.filter((table) => this.covers(table));
+    const claims = sourceDigest.tables.filter((table) => this.covers(table));
     const here = new Map((await reading).map((digest) => [digest.table, digest]));
     const plans = new Map(digestPlans(this.layout, height).map((plan) => [plan.name, plan]));
     const pairs = claims.map((claimed) => {
       const plan = plans.get(claimed.table) ?? null;
-      return { claimed, plan, theirs: null, ours: here.get(claimed.table) ?? NOTHING };
+      return { claimed, plan, sourceRanges: null, replicaDigest: here.get(claimed.table) ?? NOTHING };
     });
-    if (own.floor === null) return { said, pairs };
-    return { said, pairs: await this.#aboveFloor(said, pairs, own.floor, signal) };
+    if (own.floor === null) return { sourceDigest, pairs };
+    return { sourceDigest, pairs: await this.#aboveFloor(sourceDigest, pairs, own.floor, signal) };
   }
 
   /** Compares without ids those tables that differ and may have ids of the replica's own. */
   async leaveOutOwnIds(
     own: ReplicaState,
-    said: DatabaseDigest,
+    sourceDigest: DatabaseDigest,
     pairs: readonly Pair[],
     signal: AbortSignal | undefined
   ): Promise<readonly Pair[]> {
@@ -94,8 +94,10 @@ export class TablePairs {
     for (const pair of pairs) {
       const table = this.#schema.byName.get(pair.claimed.table);
       const mayDiffer = table && mayOwnIds(table) && (isOther || own.ids.own.includes(table.name)) && !allIds;
-      const isEqual = isSame(pair.ours, pair.claimed);
-      found.push(mayDiffer && !isEqual ? await this.reread(pair, own, said, this.#options.patient, signal) : pair);
+      const isEqual = isSame(pair.replicaDigest, pair.claimed);
+      found.push(
+        mayDiffer && !isEqual ? await this.reread(pair, own, sourceDigest, this.#options.patient, signal) : pair
+      );
     }
     return found;
   }
@@ -104,7 +106,7 @@ export class TablePairs {
   async reread(
     pair: Pair,
     { floor }: ReplicaState,
-    said: DatabaseDigest,
+    sourceDigest: DatabaseDigest,
     settled: boolean | undefined,
     signal: AbortSignal | undefined
   ): Promise<Pair> {
@@ -112,12 +114,17 @@ export class TablePairs {
     const { table } = claimed;
     const withIds = known?.surrogate == null;
     const range = floor === null || known?.class !== 'scoped' ? null : above(known, floor);
-    const asked = this.#source.digestRanges(table, range, said.key, signal, settled && range === null, withIds);
-    const theirs = await readAt(asked, said);
-    if (known === null || withIds) return { ...pair, theirs };
+    const asked = this.#source.digestRanges(table, range, sourceDigest.key, signal, settled && range === null, withIds);
+    const sourceRanges = await readAt(asked, sourceDigest);
+    if (known === null || withIds) return { ...pair, sourceRanges };
     const plan = { ...known, withIds };
-    const ranges = await readRanges(this.#connection, this.typed, plan, range ?? wholeTable(plan), said.key);
-    return { claimed: { ...claimed, ...sumOf(theirs.ranges) }, plan, theirs, ours: { ...sumOf(ranges), ranges } };
+    const ranges = await readRanges(this.#connection, this.typed, plan, range ?? wholeTable(plan), sourceDigest.key);
+    return {
+      claimed: { ...claimed, ...sumOf(sourceRanges.ranges) },
+      plan,
+      sourceRanges,
+      replicaDigest: { ...sumOf(ranges), ranges }
+    };
   }
 
   /**
@@ -125,7 +132,7 @@ export class TablePairs {
    * the balances that they do not touch.
    */
   async #aboveFloor(
-    said: DatabaseDigest,
+    sourceDigest: DatabaseDigest,
     pairs: readonly Pair[],
     floor: number,
     signal: AbortSignal | undefined
@@ -135,24 +142,24 @@ export class TablePairs {
       const { plan, claimed } = pair;
       if (claimed.class === 'derived') continue;
       // A table that is equal as a whole has no rows below the floor.
-      if (claimed.class === 'scoped' && plan && !isSame(pair.ours, claimed)) {
+      if (claimed.class === 'scoped' && plan && !isSame(pair.replicaDigest, claimed)) {
         const range = above(plan, floor);
-        const [theirs, ranges] = await Promise.all([
-          readAt(this.#source.digestRanges(claimed.table, range, said.key, signal), said),
-          readRanges(this.#connection, this.typed, plan, range, said.key)
+        const [sourceRanges, ranges] = await Promise.all([
+          readAt(this.#source.digestRanges(claimed.table, range, sourceDigest.key, signal), sourceDigest),
+          readRanges(this.#connection, this.typed, plan, range, sourceDigest.key)
         ]);
-        const ours = { ...sumOf(ranges), ranges };
-        found.push({ claimed: { ...claimed, ...sumOf(theirs.ranges) }, plan, theirs, ours });
+        const replicaDigest = { ...sumOf(ranges), ranges };
+        found.push({ claimed: { ...claimed, ...sumOf(sourceRanges.ranges) }, plan, sourceRanges, replicaDigest });
       } else found.push(pair);
     }
     return found;
   }
 
   /** Finds tables of the replica that were made for rows of a source and that this source does not name: nothing says what is in them. */
-  async unnamed(said: DatabaseDigest, height: number): Promise<string[]> {
+  async unnamed(sourceDigest: DatabaseDigest, height: number): Promise<string[]> {
     const { only, part = null } = this.#options;
     if (only !== undefined) return [];
-    const named = new Set(said.tables.map(({ table }) => table));
+    const named = new Set(sourceDigest.tables.map(({ table }) => table));
     const compared = new Set(digestPlans(this.layout, height).map(({ name }) => name));
     const made = await readMadeTables(this.#connection);
     return made.filter((name) => isInPart(part, name) && compared.has(name) && !named.has(name));
@@ -199,7 +206,12 @@ export function isSame(a: RowsDigest, b: RowsDigest): boolean {
   return a.rows === b.rows && BigInt(a.digest) === BigInt(b.digest);
 }
 
-function isAt(said: DigestKey, height: number | null, hashes: BlockHashes | null, fingerprint: string | null): boolean {
-  if (said.block_height !== height || hashes === null || !sameBlock(said, hashes)) return false;
-  return fingerprint === null || said.fingerprint === fingerprint;
+function isAt(
+  digestKey: DigestKey,
+  height: number | null,
+  hashes: BlockHashes | null,
+  fingerprint: string | null
+): boolean {
+  if (digestKey.block_height !== height || hashes === null || !sameBlock(digestKey, hashes)) return false;
+  return fingerprint === null || digestKey.fingerprint === fingerprint;
 }

@@ -18,7 +18,7 @@ export interface NamedBlock {
 /** The hashes of the block that live blocks follow. */
 interface PreviousBlock {
   /** By the source; null where it names no previous hash. */
-  readonly told: BlockHashes | null;
+  readonly namedBefore: BlockHashes | null;
   /** By the marker. */
   readonly kept: BlockHashes | null;
 }
@@ -69,10 +69,10 @@ export async function checkBlocks(
  * Checks that the stored block below is the one that the marker and the source name. Where the source's message names none, the new
  * block's own row names its parent.
  */
-function checkContinuity(heads: readonly BlockHead[], first: number, { told, kept }: PreviousBlock): void {
+function checkContinuity(heads: readonly BlockHead[], first: number, { namedBefore, kept }: PreviousBlock): void {
   const [stored, next] = [first - 1, first].map((height) => heads.find((head) => head.height === height));
   const parent = next?.parent == null ? null : { block_hash: next.parent };
-  const named = [kept, told ?? parent].filter((hashes) => hashes !== null);
+  const named = [kept, namedBefore ?? parent].filter((hashes) => hashes !== null);
   if (named.every((hashes) => stored && sameBlock(stored.hashes, hashes))) return;
   const reason = `hash chain discontinuity at block ${first}`;
   throw new PlatformError('CHAIN_BROKEN', { reason, block: first });

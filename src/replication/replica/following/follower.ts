@@ -203,9 +203,9 @@ export class ReplicaFollower {
   #isOtherTip({ block_height, ...named }: StatusMessage): boolean {
     const { state } = this.#replica.store;
     const { data } = this.#replica;
-    const theirs = hashesOf(data.id.dbType, named);
-    if (block_height !== state.height || state.hashes === null || blockText(theirs) === null) return false;
-    return !sameBlock(theirs, state.hashes);
+    const sourceHashes = hashesOf(data.id.dbType, named);
+    if (block_height !== state.height || state.hashes === null || blockText(sourceHashes) === null) return false;
+    return !sameBlock(sourceHashes, state.hashes);
   }
 
   /** Compares the roots of waiting groups. No balance tree is begun while a comparison by digests may still repair rows. */
@@ -234,7 +234,7 @@ export class ReplicaFollower {
     }
     const own = await ownHashes(this.#replica, height);
     const verdict = own
-      ? await this.#sourceQuorum.confirmOwnBlock(height, own, { said: null, hasBlock: false }, signal)
+      ? await this.#sourceQuorum.confirmOwnBlock(height, own, { reported: null, hasBlock: false }, signal)
       : 'other';
     if (verdict === 'unnamed') return { kind: 'behind' };
     if (verdict === 'agreed') {
@@ -356,8 +356,13 @@ export class ReplicaFollower {
     } catch (caught) {
       log.error({ err: caught }, 'the replica could not be opened to record a halt');
     }
-    const { root, height, ours, theirs } = fault.detail;
-    await this.#replica.halt.raise('state-root-mismatch', Number(height), { root, height, ours, theirs }, [source.url]);
+    const { root, height, ours: replicaRoot, theirs: sourceRoot } = fault.detail;
+    await this.#replica.halt.raise(
+      'state-root-mismatch',
+      Number(height),
+      { root, height, ours: replicaRoot, theirs: sourceRoot },
+      [source.url]
+    );
     return { kind: 'halted' };
   }
 }

@@ -115,8 +115,8 @@ export class ReplicaStore {
   }
 
   /** Returns the plan of this replica's tables, made from its source's schema. @throws {PlatformError} SCHEMA_REFUSED */
-  planSchema(told: Parameters<typeof planSchema>[0]): SchemaPlan {
-    return planSchema(told, this.#data.id.dbType, this.#data.localTables, this.#only);
+  planSchema(sourceSchema: Parameters<typeof planSchema>[0]): SchemaPlan {
+    return planSchema(sourceSchema, this.#data.id.dbType, this.#data.localTables, this.#only);
   }
 
   /** Drops the tables that were set aside longer ago than GONE_TABLES_KEEP. */

@@ -52,8 +52,8 @@ export class SourceHeads {
     if (height === this.#status.height) return sameBlock(own, this.#status.hashes);
     const { client: source } = this.#replica.sources;
     const { data } = this.#replica;
-    const theirs = this.#answers ? await source.hashesAt(height, this.#signal) : null;
-    if (theirs !== null) return sameBlock(own, theirs);
+    const sourceHashes = this.#answers ? await source.hashesAt(height, this.#signal) : null;
+    if (sourceHashes !== null) return sameBlock(own, sourceHashes);
     this.#answers = false;
     const read = height < this.#readFrom;
     this.#readFrom = Math.min(height, this.#readFrom);
@@ -67,9 +67,9 @@ export class SourceHeads {
   }
 
   async #isSameRow(height: number): Promise<boolean | null> {
-    const theirs = this.#rows.get(height);
+    const sourceRow = this.#rows.get(height);
     const [own] = await rows(this.#replica.store.writer, 'SELECT * FROM blocks WHERE block_index = ?', [height]);
-    return theirs === undefined || !own ? null : tell(own) === tell(theirs);
+    return sourceRow === undefined || !own ? null : tell(own) === tell(sourceRow);
   }
 }
 

@@ -67,8 +67,8 @@ export class SourceListener {
     const limit = AbortSignal.any([signal, this.#stopping.signal, AbortSignal.timeout(ASK_LIMIT_MS)]);
     try {
       await identify(limit);
-      const { hashes: told, cannotName } = await askHashes(client, height, limit);
-      for (const [at, hashes] of told) this.#keep(at, hashes);
+      const { hashes: answered, cannotName } = await askHashes(client, height, limit);
+      for (const [at, hashes] of answered) this.#keep(at, hashes);
       if (cannotName && this.#rowsTell === false) this.#keepUnnamed(height);
       if (!this.#heard.has(height) && performance.now() - this.#rowsReadAt > ROWS_PAUSE_MS) {
         this.#rowsReadAt = performance.now();

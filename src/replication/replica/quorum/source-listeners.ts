@@ -84,11 +84,11 @@ export class SourceListeners {
   }
 
   /** Asks all sources for their present reports; that of the followed source is passed as `said`. */
-  async askAll(height: number, said: string | null, report: Report, signal: AbortSignal): Promise<void> {
+  async askAll(height: number, followedReport: string | null, report: Report, signal: AbortSignal): Promise<void> {
     const asked = [...this.#listeners].map(async ([{ client }, listener]) =>
       report(client.url, await listener.ask(height, signal))
     );
-    await Promise.all([...asked, this.#askFollowed(height, said, report, signal)]);
+    await Promise.all([...asked, this.#askFollowed(height, followedReport, report, signal)]);
   }
 
   /**
@@ -114,10 +114,15 @@ export class SourceListeners {
   }
 
   /**
-   * @param said stands where the source tells no hashes but in its stream
+   * @param followedReport stands where the source tells no hashes but in its stream
    * @returns whether it answered, and cannot name the block
    */
-  async #askFollowed(height: number, said: string | null, report: Report, signal: AbortSignal): Promise<boolean> {
+  async #askFollowed(
+    height: number,
+    followedReport: string | null,
+    report: Report,
+    signal: AbortSignal
+  ): Promise<boolean> {
     const { client: source } = this.#replica.sources;
     const answer = await askHashes(source, height, AbortSignal.any([signal, AbortSignal.timeout(ASK_LIMIT_MS)])).catch(
       () => null
@@ -125,7 +130,7 @@ export class SourceListeners {
     signal.throwIfAborted();
     const hashes = answer?.hashes.get(height);
     if (hashes) report(source.url, blockText(hashes));
-    else if (answer?.hashes.size === 0) report(source.url, said);
+    else if (answer?.hashes.size === 0) report(source.url, followedReport);
     return answer?.cannotName ?? false;
   }
 

@@ -28,7 +28,7 @@ type Decision = { readonly agreed: string } | 'unnamed' | 'halted';
 
 /** The followed source's report of a block of the replica. */
 interface FollowedReport {
-  readonly said: BlockHashes | null;
+  readonly reported: BlockHashes | null;
   readonly hasBlock: boolean;
 }
 
@@ -81,12 +81,12 @@ export class SourceQuorum {
    * @throws {PlatformError} SOURCE_INVALID when the source is in the minority, or names blocks that no other source has
    */
   async confirm(height: number, hashes: BlockHashes, signal: AbortSignal): Promise<Verdict> {
-    const said = blockText(hashes);
-    if (this.isActive && said === null) throw this.#refusal(height, 'has no hash');
-    if (!this.isActive || this.#agreed.get(height) === said) return 'agreed';
-    const decision = await this.#decide(height, said, (report) => report === said, signal);
+    const named = blockText(hashes);
+    if (this.isActive && named === null) throw this.#refusal(height, 'has no hash');
+    if (!this.isActive || this.#agreed.get(height) === named) return 'agreed';
+    const decision = await this.#decide(height, named, (report) => report === named, signal);
     if (typeof decision === 'string') return decision;
-    return decision.agreed === said ? 'agreed' : 'other';
+    return decision.agreed === named ? 'agreed' : 'other';
   }
 
   /**
@@ -103,11 +103,11 @@ export class SourceQuorum {
     signal: AbortSignal
   ): Promise<Verdict> {
     if (!this.isActive) return 'other';
-    const ours = blockText(own);
-    const fits = (report: string) => (report === ours) === followed.hasBlock;
-    const decision = await this.#decide(height, followed.said && blockText(followed.said), fits, signal);
+    const ownText = blockText(own);
+    const fits = (report: string) => (report === ownText) === followed.hasBlock;
+    const decision = await this.#decide(height, followed.reported && blockText(followed.reported), fits, signal);
     if (typeof decision === 'string') return decision;
-    if (decision.agreed === ours) return 'agreed';
+    if (decision.agreed === ownText) return 'agreed';
     this.#agreed.clear();
     return 'other';
   }
@@ -142,7 +142,7 @@ export class SourceQuorum {
    */
   async #decide(
     height: number,
-    said: string | null,
+    followedReport: string | null,
     fits: (report: string) => boolean,
     signal: AbortSignal
   ): Promise<Decision> {
@@ -163,7 +163,7 @@ export class SourceQuorum {
     const effects = new Effects({ toFault: (caught) => PlatformError.from(caught) });
     const gather = effects.effect('gather', this.#looks(height, reports, fits, report));
     const askAgain = effects.effect<void>('askAgain', async (left) => {
-      await this.#listeners.askAll(height, said, report, left);
+      await this.#listeners.askAll(height, followedReport, report, left);
       judge.send({ type: 'round.ended' });
       await sleep(LOOK_MS, undefined, { signal: left });
       return null;
@@ -180,7 +180,7 @@ export class SourceQuorum {
     });
     judge.start();
     try {
-      report(source.url, said);
+      report(source.url, followedReport);
       this.#listeners.tell(height, report);
       const { value, context } = await waitFor(judge, (now) => !now.hasTag('hold'), { signal });
       if (value === 'failed') throw context.fault;
@@ -291,8 +291,8 @@ export class SourceQuorum {
     this.#replica.progress.changed();
   }
 
-  #mismatch(height: number, said: Readonly<Record<string, string>>): void {
-    this.#replica.log.error({ block: height, said }, `hash mismatch between sources at block ${height}`);
+  #mismatch(height: number, byUrl: Readonly<Record<string, string>>): void {
+    this.#replica.log.error({ block: height, said: byUrl }, `hash mismatch between sources at block ${height}`);
   }
 
   #remember(height: number, hash: string): void {

@@ -308,9 +308,12 @@ export class ReplicaAudit {
     const tables = unconfirmed.slice(0, MAX_NAMED);
     this.#position.forget();
     count('digest.unconfirmed');
-    const said = Object.fromEntries(sources.records.map(({ url, digests }) => [url, digests]));
+    const digestsByUrl = Object.fromEntries(sources.records.map(({ url, digests }) => [url, digests]));
     const level = isContradicted ? 'warn' : 'info';
-    log[level]({ height, tables, said }, 'no majority of the sources has these tables as the replica has them');
+    log[level](
+      { height, tables, said: digestsByUrl },
+      'no majority of the sources has these tables as the replica has them'
+    );
     this.#verdict.leaveUnconfirmed(tables, isContradicted || this.#isLastMiss);
     this.#end(run, isContradicted ? 'comparison.concluded' : 'comparison.missed');
     progress.changed();

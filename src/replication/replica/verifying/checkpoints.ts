@@ -106,8 +106,8 @@ export class ReplicaCheckpoints {
     const own = await this.#readOwn(height);
     if (own === null) return null;
     const differing = COMPARED.filter((name) => {
-      const [ours, theirs] = [own[name], checkpoint[name]];
-      return ours && theirs && ours.toLowerCase() !== theirs.toLowerCase();
+      const [ownValue, signedValue] = [own[name], checkpoint[name]];
+      return ownValue && signedValue && ownValue.toLowerCase() !== signedValue.toLowerCase();
     });
     if (differing.length > 0)
       return Object.fromEntries(differing.map((name) => [name, { checkpoint: checkpoint[name], replica: own[name] }]));

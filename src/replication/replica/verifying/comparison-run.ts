@@ -160,14 +160,14 @@ export class ComparisonRun {
   /** Lets the other sources decide where the replica equals the source that is followed. */
   async #judged(found: Comparison): Promise<Compared> {
     if (found.kind !== 'equal') return { found, verdict: CONFIRMED };
-    const { height, said, unnamed } = found;
+    const { height, sourceDigest, unnamed } = found;
     if (unnamed.length > 0) return { found, verdict: { unconfirmed: unnamed, isContradicted: true } };
     if (!this.#quorum.isNeeded) return { found, verdict: CONFIRMED };
     const { schema } = this.#replica.store.context;
     const { signal } = this.#stop;
     const compare = (source: SourceClient) => (connection: Connection) =>
       new DigestComparison(connection, schema, source, { part: this.part }).attest(signal);
-    const equal = said.tables.map(({ table }) => table).filter((table) => schema.byName.has(table));
+    const equal = sourceDigest.tables.map(({ table }) => table).filter((table) => schema.byName.has(table));
     const attest = (source: SourceClient) => untilAborted(this.#line.use(compare(source)), signal);
     return { found, verdict: await this.#quorum.judge(height, equal, attest, signal) };
   }

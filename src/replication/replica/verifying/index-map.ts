@@ -49,15 +49,15 @@ export class ReplicaIndexMap {
     const { log } = this.#replica;
     const line = new SerialConnection(this.#open);
     try {
-      const { indexMap: theirs } = await source.status(this.#stopping.signal);
-      if (theirs === null) return SOON_MS;
-      const own = await line.use((connection) => this.#map.read(connection, theirs.max_id));
-      if (own === null || own.max_id !== theirs.max_id) return SOON_MS;
+      const { indexMap: sourceMap } = await source.status(this.#stopping.signal);
+      if (sourceMap === null) return SOON_MS;
+      const own = await line.use((connection) => this.#map.read(connection, sourceMap.max_id));
+      if (own === null || own.max_id !== sourceMap.max_id) return SOON_MS;
       this.mismatches ??= 0;
-      const differs = own.sha256 !== theirs.sha256;
+      const differs = own.sha256 !== sourceMap.sha256;
       if (differs && this.#differed) {
         this.mismatches++;
-        log.warn({ source: source.url, own, theirs }, "the address index differs from the source's");
+        log.warn({ source: source.url, own, theirs: sourceMap }, "the address index differs from the source's");
       }
       const isNew = differs && !this.#differed;
       this.#differed = differs;

@@ -70,7 +70,7 @@ export class SourceDigests {
   /** @returns the answer's body. @throws {PlatformError} BLOCKS_EMPTY, REQUEST_INVALID, RANGE_TOO_LARGE, DIGEST_KEY_UNKNOWN */
   async read(query: DigestQuery): Promise<string> {
     const { table, key } = query;
-    if (table === null) return told(key === undefined ? await this.#current() : this.#passes.under(key));
+    if (table === null) return textOf(key === undefined ? await this.#current() : this.#passes.under(key));
     if (key === undefined) throw new PlatformError('REQUEST_INVALID', { reason: 'a table needs a key' });
     if (isOfPass(query)) return JSON.stringify(await rangesOf(this.#passes.under(key), table));
     const asked = { ...query, table };
@@ -96,7 +96,7 @@ export class SourceDigests {
 
   /** Digests of all tables under a key that the asker chose. @returns the answer's body. @throws {PlatformError} BLOCKS_EMPTY, RATE_LIMITED */
   async challenge(key: string): Promise<string> {
-    return told(await this.#passes.challenge(key));
+    return textOf(await this.#passes.challenge(key));
   }
 
   /** Ends what is under way. */
@@ -158,14 +158,14 @@ export class SourceDigests {
     if (from > to || (block ?? to) > whole.to || (block !== null && plan.class !== 'scoped')) {
       throw new PlatformError('REQUEST_INVALID', { reason: `${plan.name} has no such range` });
     }
-    const said = block === null ? made?.ranges.find((range) => range.from === from && range.to === to) : undefined;
+    const sent = block === null ? made?.ranges.find((range) => range.from === from && range.to === to) : undefined;
     if (query.rows) {
       const { rows, digest } = await readRangeRows(connection, layout.tables, plan, query.range, key);
-      isAsSaid(pass, said?.digest, digest);
+      isAsSaid(pass, sent?.digest, digest);
       return { ...head, table: plan.name, rows: rows.length, digest, data: rows };
     }
     const ranges = await readRanges(connection, layout.tables, plan, query.range, key);
-    isAsSaid(pass, said?.digest, sumOf(ranges).digest);
+    isAsSaid(pass, sent?.digest, sumOf(ranges).digest);
     return { ...head, table: plan.name, ...sumOf(ranges), ranges };
   }
 }
@@ -187,14 +187,14 @@ function notCompared(table: string): PlatformError {
   return new PlatformError('REQUEST_INVALID', { reason: `table ${table} is not part of the comparison` });
 }
 
-async function told({ head, tables }: DigestPass): Promise<string> {
+async function textOf({ head, tables }: DigestPass): Promise<string> {
   const sums = (await tables).map(({ ranges: _, ...table }) => table);
   return JSON.stringify({ ...head, tables: sums } satisfies DatabaseDigest);
 }
 
 /** @returns false when a pass no longer describes the table: it is stale from now on */
-function isAsSaid(pass: DigestPass, said: string | undefined, found: string): boolean {
-  const isSaid = said === undefined || said === found;
+function isAsSaid(pass: DigestPass, sent: string | undefined, found: string): boolean {
+  const isSaid = sent === undefined || sent === found;
   if (!isSaid) pass.isStale = true;
   return isSaid;
 }

@@ -67,7 +67,7 @@ export class SourceMemory {
   /** Reorgs that a reader of these blocks may not have noticed. */
   #forks: readonly Fork[];
   /** By height of a group's last block: the derived keys that it sent, and ids that snapshot readers held. */
-  readonly #told = new Map<
+  readonly #sent = new Map<
     number,
     { readonly keys: Map<string, ReadonlySet<string>>; readonly held: Map<string, bigint> }
   >();
@@ -176,8 +176,8 @@ export class SourceMemory {
   amend(tables: ReadonlyMap<string, TableFound>): number {
     const last = this.#recent.at(-1)!;
     const spans: Record<string, readonly Span[]> = { ...last.older?.spans };
-    const keys = this.#told.get(last.height)?.keys ?? new Map<string, ReadonlySet<string>>();
-    for (const [table, { sent, left, notes, keys: told }] of tables) {
+    const keys = this.#sent.get(last.height)?.keys ?? new Map<string, ReadonlySet<string>>();
+    for (const [table, { sent, left, notes, keys: sentKeys }] of tables) {
       const watch = this.watches.get(table)!;
       watch.explained = notes.explained;
       watch.replace(sent.spans, sent.entries);
@@ -186,7 +186,7 @@ export class SourceMemory {
       watch.isOwing &&= left.length > 0;
       watch.trim();
       if (sent.spans.length > 0) spans[table] = mergeSpans([...(spans[table] ?? []), ...sent.spans]);
-      if (told && told.size > 0) keys.set(table, new Set([...(keys.get(table) ?? []), ...told]));
+      if (sentKeys && sentKeys.size > 0) keys.set(table, new Set([...(keys.get(table) ?? []), ...sentKeys]));
     }
     const older = last.older === null ? null : { spans, lastIdsBefore: last.older?.lastIdsBefore ?? {} };
     const amended = (last.amended ?? 0) + 1;
@@ -269,7 +269,7 @@ export class SourceMemory {
     for (const [table, ids] of vanishedIds) this.watches.get(table)?.replace(idSpans(ids), new Map());
     this.isTakenBack = false;
     const keys = new Map<string, ReadonlySet<string>>();
-    for (const [table, { sent, left, notes, keys: told }] of tables) {
+    for (const [table, { sent, left, notes, keys: sentKeys }] of tables) {
       const watch = this.watches.get(table)!;
       watch.explained = notes.explained;
       watch.replace(sent.spans, sent.entries);
@@ -280,7 +280,7 @@ export class SourceMemory {
         watch.isSettled = notes.isSettled;
         watch.stamp = notes.stamp;
       }
-      if (told && told.size > 0) keys.set(table, told);
+      if (sentKeys && sentKeys.size > 0) keys.set(table, sentKeys);
     }
     for (const [table, watch] of this.watches) {
       watch.trim();
@@ -292,8 +292,8 @@ export class SourceMemory {
     this.#shared.clear();
     this.lookupTimes.clear();
     for (const [table, time] of lookupTimes) this.lookupTimes.set(table, time);
-    this.#told.set(last, { keys, held: new Map(this.heldIds) });
-    for (const height of this.#told.keys()) if (height <= last - RECENT_BLOCKS) this.#told.delete(height);
+    this.#sent.set(last, { keys, held: new Map(this.heldIds) });
+    for (const height of this.#sent.keys()) if (height <= last - RECENT_BLOCKS) this.#sent.delete(height);
     this.#lookupsBefore = {};
     this.forced.clear();
     this.heldIds.clear();
@@ -320,13 +320,13 @@ export class SourceMemory {
     for (const plan of layout?.plans ?? []) this.#cut(plan, fork, orphaned);
     for (const block of orphaned.toReversed()) {
       for (const [table, lastId] of Object.entries(block.lookupsBefore ?? {})) this.#lowerLookup(table, toId(lastId));
-      const told = this.#told.get(block.height);
+      const sentBefore = this.#sent.get(block.height);
       // The rows of derived tables go by their keys, as far as those are known.
-      if (block.older !== undefined) this.#undoOlder(block.older, told?.keys);
-      for (const [table, id] of told?.held ?? []) this.#hold(table, id);
-      for (const [table, keys] of told?.keys ?? [])
+      if (block.older !== undefined) this.#undoOlder(block.older, sentBefore?.keys);
+      for (const [table, id] of sentBefore?.held ?? []) this.#hold(table, id);
+      for (const [table, keys] of sentBefore?.keys ?? [])
         this.forced.set(table, new Set([...(this.forced.get(table) ?? []), ...keys]));
-      this.#told.delete(block.height);
+      this.#sent.delete(block.height);
     }
     // For groups of a predecessor and open groups, the changed rows without a block are unknown.
     if (orphaned.some(({ lookupsBefore }) => lookupsBefore === undefined)) this.#undoOlder(null);
@@ -408,8 +408,8 @@ export class SourceMemory {
   #lowerLookup(table: string, lastId: bigint): void {
     const known = this.lookups.get(table);
     if (!known || lastId >= known.lastId) return;
-    const told = known.toldId === undefined ? {} : { toldId: known.toldId };
-    this.lookups.set(table, { lastId, ...told, recentIds: null });
+    const announced = known.toldId === undefined ? {} : { toldId: known.toldId };
+    this.lookups.set(table, { lastId, ...announced, recentIds: null });
     this.watches.get(table)?.cut(toValue(String(lastId + 1n)));
   }
 

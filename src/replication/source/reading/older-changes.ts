@@ -70,10 +70,10 @@ export function missedSince(
   head: { readonly height: number; readonly hashes: BlockHashes },
   { recent, forks, isScoped }: Told
 ): Pick<MissedChanges, 'from' | 'spans' | 'others'> | null {
-  const [own, told] = [since, head.height].map((at) => recent.find(({ height }) => height === at));
+  const [own, last] = [since, head.height].map((at) => recent.find(({ height }) => height === at));
   // A block from before the start: what changed before that is not known.
   if (own?.lookupsBefore === undefined || since > head.height) return null;
-  if (!told || !sameBlock(told.hashes, head.hashes)) return null;
+  if (!last || !sameBlock(last.hashes, head.hashes)) return null;
   const hidden = forks.filter(({ fork, height }) => fork <= since && since <= height);
   // A reader whose tip lies within a group got its blocks before the last one changed their rows.
   const from = Math.min(since + 1, own.within ?? since + 1, ...hidden.map(({ fork }) => fork));

@@ -27,13 +27,13 @@ export async function planOlderParts(
   const own = new Map<string, readonly Span[]>();
   for (const plan of plans) {
     const { name, scope } = plan;
-    const told = spans[name];
-    if (!told || !scope) continue;
+    const changed = spans[name];
+    if (!changed || !scope) continue;
     const ranging = rangingOf(plan, tables);
     const key = `${scope.parent}.${scope.column}`;
     if (!own.has(key))
       own.set(key, scope.parent ? await valuesOf(connection, scope.parent, scope.column, from, last) : [[from, last]]);
-    const older = ranging.column === null ? told : withoutSpans(told, own.get(key)!);
+    const older = ranging.column === null ? changed : withoutSpans(changed, own.get(key)!);
     if (older.length === 0) continue;
     const where = `${inSpansSql(ranging, plan, older)} AND ${notWithin(scope, from, last)}`;
     const sql = `SELECT ${selectList(plan.columns, 'r')} FROM ${quoteName(name)} r WHERE ${where}`;
@@ -53,17 +53,17 @@ const MOST_VALUES = 100_000;
 /**
  * Returns the parts of a table without blocks that a reader has missed; null where all of it is to be sent.
  *
- * @param told none: nothing changed
+ * @param changed none: nothing changed
  */
-export function planOtherPart(plan: TablePlan, { tables }: SourceLayout, told: readonly Span[]): OlderPart | null {
+export function planOtherPart(plan: TablePlan, { tables }: SourceLayout, changed: readonly Span[]): OlderPart | null {
   const ranging = rangingOf(plan, tables);
   // Only of these is every change listed by its value.
-  if (ranging.column === null || !ranging.isUnique || told.includes(null)) return null;
-  const values = told.reduce((sum, span) => sum + span![1] - span![0] + 1, 0);
+  if (ranging.column === null || !ranging.isUnique || changed.includes(null)) return null;
+  const values = changed.reduce((sum, span) => sum + span![1] - span![0] + 1, 0);
   if (values > MOST_VALUES) return null;
-  const where = inSpansSql(ranging, plan, told);
+  const where = inSpansSql(ranging, plan, changed);
   const sql = `SELECT ${selectList(plan.columns, 'r')} FROM ${quoteName(plan.name)} r WHERE ${where}`;
-  const spans = { column: ranging.column, spans: told.map((span) => span && [...span]) } as OlderSpans;
+  const spans = { column: ranging.column, spans: changed.map((span) => span && [...span]) } as OlderSpans;
   return { table: plan.name, spans, read: { table: plan.name, columns: plan.columns, sql, values: [] }, where };
 }
 

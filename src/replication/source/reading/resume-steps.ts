@@ -40,12 +40,12 @@ export class ResumeSteps {
   tell(point: ResumePoint, isUncertain: boolean, isScoped: (table: string) => boolean): ResumePoint | ResumeStep {
     const { height, blockTime, hashes, openGroup, forks, lookupIds, unsettled, learned, recent, watches } = point;
     const known = this.#isAmended ? this.#added + 1 : this.#added;
-    const told = listOlder(known === 0 ? [] : recent.slice(-known), isScoped);
-    const [amendedLast, added] = this.#isAmended ? [told[0], told.slice(1)] : [undefined, told];
+    const older = listOlder(known === 0 ? [] : recent.slice(-known), isScoped);
+    const [amendedLast, added] = this.#isAmended ? [older[0], older.slice(1)] : [undefined, older];
     const changed = Object.entries(watches).filter(([table, facts]) => this.#watches[table] !== facts);
     const isWhole = this.#left <= 0 || this.#partsLeft <= 0 || isUncertain !== this.#isUncertain;
     this.#left = isWhole ? STEPS_MAX : this.#left - 1;
-    this.#partsLeft = isWhole ? PARTS_MAX : this.#partsLeft - partsOf(told);
+    this.#partsLeft = isWhole ? PARTS_MAX : this.#partsLeft - partsOf(older);
     [this.#watches, this.#isUncertain, this.#added, this.#isAmended] = [watches, isUncertain, 0, false];
     if (isWhole) return { ...point, recent: listOlder(recent, isScoped) };
     const facts = {

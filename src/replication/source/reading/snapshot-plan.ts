@@ -35,7 +35,7 @@ export interface SnapshotPlan {
   /** Full snapshots: the server's estimate of the rows; null otherwise. */
   readonly estimatedRows: number | null;
   /** For a since-snapshot whose reader's misses are known: whether the rest may come as amendments, and which are in it. */
-  readonly told?: Pick<MissedChanges, 'amendments' | 'isSettled'> | null;
+  readonly missed?: Pick<MissedChanges, 'amendments' | 'isSettled'> | null;
 }
 
 /**
@@ -61,9 +61,9 @@ export async function planSnapshot(
   }
   const head =
     query.until === null || query.until >= tip.height ? tip : await readHead(connection, layout, query.until);
-  const told = query.older === null ? null : await missedUpTo(head);
+  const missed = query.older === null ? null : await missedUpTo(head);
   // A reader that cannot take that many blocks again gets only the blocks it asked for.
-  const known = told && told.from >= query.older! ? told : null;
+  const known = missed && missed.from >= query.older! ? missed : null;
   const first = query.inclusive ? query.since : (known?.from ?? query.older ?? query.since + 1);
   const parts = known && (await planOlderParts(connection, { ...layout, plans }, known, head.height));
   // A client that asks for blocks >= N does not request older ones again, whose rows may have changed.
@@ -74,7 +74,7 @@ export async function planSnapshot(
     layout,
     older: parts,
     estimatedRows: null,
-    told: known
+    missed: known
   };
   if (first > head.height) return { ...common, tables: [], updatedRows: [], wholeTables: [] };
 

@@ -159,8 +159,14 @@ test('two sources that pass through a reorg one after the other: the block is he
 test('a rollback is granted when the majority has another block, and refused when it has ours', async () => {
   const [a, b] = [await startSource(7, 'x'), await startSource(7, 'x')];
   const { sourceQuorum } = sit([a, b]);
-  assert.equal(await sourceQuorum.confirmOwnBlock(7, hashes('x'), { said: null, hasBlock: true }, signal), 'agreed');
-  assert.equal(await sourceQuorum.confirmOwnBlock(5, hashes('z'), { said: null, hasBlock: false }, signal), 'other');
+  assert.equal(
+    await sourceQuorum.confirmOwnBlock(7, hashes('x'), { reported: null, hasBlock: true }, signal),
+    'agreed'
+  );
+  assert.equal(
+    await sourceQuorum.confirmOwnBlock(5, hashes('z'), { reported: null, hasBlock: false }, signal),
+    'other'
+  );
 });
 
 test('a block of which nobody else tells waits, until the wait is given up', async () => {
@@ -182,11 +188,11 @@ test('a block that the others have passed and cannot name is left to a later one
   assert.equal(await sourceQuorum.confirm(7, hashes('x'), signal), 'unnamed');
   assert.equal(await sourceQuorum.confirm(7, hashes('x'), signal), 'unnamed', 'it is not remembered as agreed on');
   assert.equal(
-    await sourceQuorum.confirmOwnBlock(7, hashes('x'), { said: hashes('x'), hasBlock: true }, signal),
+    await sourceQuorum.confirmOwnBlock(7, hashes('x'), { reported: hashes('x'), hasBlock: true }, signal),
     'unnamed'
   );
   assert.equal(
-    await sourceQuorum.confirmOwnBlock(7, hashes('z'), { said: hashes('x'), hasBlock: false }, signal),
+    await sourceQuorum.confirmOwnBlock(7, hashes('z'), { reported: hashes('x'), hasBlock: false }, signal),
     'unnamed'
   );
   const warnings = lines.filter(({ msg }) => msg.startsWith('sources beyond block 7 cannot name it'));
@@ -203,7 +209,7 @@ test('a block of the replica that another source names is not left to a later on
   const { sourceQuorum, replica } = sit([a, b, c], 100);
   await eventually('the others are heard', async () => replica.sources.records[1]?.height === 7);
   const brief = AbortSignal.timeout(1_500);
-  await assert.rejects(sourceQuorum.confirmOwnBlock(7, hashes('z'), { said: null, hasBlock: false }, brief));
+  await assert.rejects(sourceQuorum.confirmOwnBlock(7, hashes('z'), { reported: null, hasBlock: false }, brief));
   assert.ok(brief.aborted);
 });
 

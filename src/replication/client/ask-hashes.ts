@@ -8,7 +8,7 @@ const MARGIN = 10;
 /** A source's answer about a block. */
 interface HashAnswer {
   readonly hashes: ReadonlyMap<number, BlockHashes>;
-  /** Whether the source has passed the block, and answered without naming it: servers of other makes name no single block below their tip. */
+  /** Whether the source has passed the block without naming it: servers of other makes name no single block below their tip. */
   readonly cannotName: boolean;
 }
 

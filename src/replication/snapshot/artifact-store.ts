@@ -37,7 +37,7 @@ interface ArtifactStoreOptions {
   readonly minFreeBytes?: number;
   /** Longest time that a caller waits for a place to build in. Default 3 seconds. */
   readonly patienceMs?: number;
-  /** A build without readers is ended after this time, a since-snapshot after a second; a reader whose connection broke returns sooner. Default 10 seconds. */
+  /** Time after which a build without readers ends: some come again. Default 10 s; since-snapshots 1 s. */
   readonly unreadMs?: number;
   /** A build without progress for this long has failed. Default 3 minutes. */
   readonly stallMs?: number;

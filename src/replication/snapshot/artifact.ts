@@ -165,7 +165,7 @@ export class Artifact {
     }
   }
 
-  /** The next block of a file that grows is larger when it is read later; for many readers the blocks would be forgotten before they come. */
+  /** Reads of a growing file take larger blocks later; with many readers, blocks would leave the cache before they come. */
   get #mayPrefetch(): boolean {
     return this.complete && this.#readings <= PREFETCHING_READERS;
   }

@@ -54,7 +54,7 @@ const MAX_ADDRESSES = 10_000;
  * Short builds have a place beside the long ones. A build that nobody reads gives way to one that another address waits for, and so
  * does one whose readers' addresses have two to an address that has none. A caller without a place waits a moment; the address with the
  * fewest builds gets the next one, and of those the one that had none for longest, so that an address that was turned away and comes
- * again is not overtaken by others that have been served. Addresses that leave their builds come last, displace nobody, and share one place.
+ * again is not overtaken by others. Addresses that leave their builds come last, displace nobody, and share one place.
  */
 export class BuildSlots {
   readonly #maxBuilds: number;

@@ -24,7 +24,7 @@ export interface TablePlan {
   readonly storedColumns: readonly TypedColumn[];
   /** Scoped tables: the column, and the table to join for the block (null when the column is `block_index`). */
   readonly scope: { readonly column: ScopeColumn; readonly parent: string | null } | null;
-  /** Columns that name a row (unless one of them is NULL): `id` of lookups, else a UNIQUE key without the surrogate; null: the whole row without it. */
+  /** Columns that name a row: `id` of lookups, else a UNIQUE key without the surrogate; null, or NULL in one: the rest of the row does. */
   readonly identity: readonly string[] | null;
   /** AUTO_INCREMENT column whose values are the replica's own after the bootstrap; null where there is none. */
   readonly surrogate: string | null;

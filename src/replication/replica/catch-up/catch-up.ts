@@ -9,7 +9,7 @@ import type { SourceQuorum } from '../quorum/source-quorum.ts';
 import type { SinceCatchUp } from './since-catch-up.ts';
 import type { TipExaminer, TipState } from './tip-examiner.ts';
 
-/** Blocks that came while a snapshot was applied are left to the live stream, unless there are more and snapshots bring the replica closer. */
+/** Blocks behind a snapshot that are left to the live stream; for more, another snapshot is taken while that brings the replica closer. */
 const LIVE_BLOCKS = 100;
 /** Snapshots in a row after which the source was ahead again, from which on that is logged. */
 const OFTEN = 3;
@@ -35,7 +35,7 @@ export interface CatchUpParts {
 
 /** The beginning of one catch-up. */
 interface Start {
-  /** Whether it follows a rollback: it is not over until a since-snapshot with whole tables is applied, or the chain is known to be shorter. */
+  /** Whether a rollback came before: a since-snapshot with whole tables must end it, or the chain be shorter. */
   readonly reconcile: boolean;
   /** The tip that the last rollback left. */
   readonly leftHeight: number;

@@ -133,7 +133,7 @@ export class GroupWriter {
     return isLost || messages.some(({ unsettled }) => unsettled === 'unknown');
   }
 
-  /** Applies amendments of the replica's block, in order; those that are here already are left out. @throws {PlatformError} as `applyBlocks` */
+  /** Applies amendments of the replica's block, in order and each once. @throws {PlatformError} as `applyBlocks` */
   async amend(messages: readonly AmendmentMessage[]): Promise<void> {
     const { writer, context, state } = this.#replica.store;
     const known = state.amendments ?? 0;

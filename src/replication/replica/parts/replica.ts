@@ -111,8 +111,8 @@ export class Replica {
   }
 
   /**
-   * Keeps which source is followed for the next actor, and looks, once, whether this one comes after a death. The source that was followed then may
-   * have caused it (what it sent took all memory), so another is tried first; later where a bootstrap is under way, for only its own source resumes it.
+   * Notes the followed source for the next actor, and looks once whether this actor follows a death. That source may have caused it
+   * (by what it sent), so another is tried first; during a bootstrap later, since only its own source resumes it.
    */
   async #rememberFollowed(): Promise<void> {
     const { height, phase, bootstrap } = this.store.state;

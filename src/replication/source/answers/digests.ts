@@ -94,7 +94,7 @@ export class SourceDigests {
     return pass.held.use((connection) => this.#answer(connection, pass.layout, pass, query));
   }
 
-  /** Digests of all tables under a key that the asker chose. @returns the answer's body. @throws {PlatformError} BLOCKS_EMPTY, RATE_LIMITED */
+  /** Digests of all tables under the asker's key. @returns the answer's body. @throws {PlatformError} BLOCKS_EMPTY, RATE_LIMITED */
   async challenge(key: string): Promise<string> {
     return textOf(await this.#passes.challenge(key));
   }

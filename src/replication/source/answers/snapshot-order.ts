@@ -18,8 +18,8 @@ export interface SnapshotParts {
 /**
  * Returns what a snapshot would be built from now.
  *
- * The key changes with everything that changes the body, another database in the same place or a reorg to blocks of the same hashes included, except in-place changes
- * between two blocks; with the schema a moment later.
+ * The key changes with the body: also for another database in the same place, and for a reorg to blocks of the same hashes; with
+ * the schema a moment later. It does not change with in-place changes between two blocks.
  *
  * @throws {PlatformError} BLOCKS_EMPTY, BLOCKS_CAUGHT_UP
  */

@@ -104,7 +104,7 @@ interface Entry {
   readonly touched: TouchedTables;
 }
 
-/** Rows that transactions of the binary log changed since the last broadcast, by position. Its size is bounded: see `MAX_VALUES`, `MAX_ENTRIES`. */
+/** Rows that the binary log changed since the last broadcast, by position. Bounded by `MAX_VALUES` and `MAX_ENTRIES`. */
 export class TouchedLog {
   #entries: Entry[] = [];
 

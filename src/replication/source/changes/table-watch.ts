@@ -56,7 +56,7 @@ export class TableWatch {
   explained = 0;
   /** Values that the next group or amendment sends, changed or not. */
   pending: Span[] = [];
-  /** Values whose rows count as broadcast as they were found, since the last group that a binary log told of: it may name them as changed. */
+  /** Values whose rows count as broadcast, since the last group of the binary log, which may name them as changed. */
   learned: Span[] = [];
   /** All its rows were compared with the broadcast ones in the snapshot of the last block, or did not change since they were. */
   isLooked = true;

@@ -4,8 +4,8 @@ const LEAST_SHARE = 1 / 10;
 const CHEAP_SHARE = 1 / 50;
 
 /**
- * Decides when a source looks for new blocks: once per interval, counted from the beginning of a poll, and once more right after each group;
- * twice per interval while polls are cheap.
+ * Decides when a source looks for new blocks: once per interval from the beginning of a poll (twice while polls are cheap), and
+ * right after each group.
  *
  * What a poll or a group takes must not add to how long a block waits: one that was committed while a group was read and sent is found
  * at the end of that group, and one that was committed later at the poll that was due anyway.

@@ -3,7 +3,7 @@ import type { MissedChanges } from '../../../wire/data/snapshot.ts';
 import { mergeSpans, type Span } from '../changes/spans.ts';
 import type { Fork, OlderChanges, RecentBlock } from './resume-point.ts';
 
-/** Parts of tables that are listed over all groups, and parts of scoped ones over older groups: the list goes to disk with each broadcast. */
+/** Bounds of the parts that are listed over all groups, and of scoped tables over older groups: each broadcast writes the list to disk. */
 const LISTED_MAX = 5_000;
 /** Parts of tables that one reader must receive. */
 const MISSED_MAX = 5_000;

@@ -7,7 +7,7 @@ export const OTHER = 'other';
 /** Values under which an installation is counted: other texts of a sender are neither stored nor told. */
 const SYSTEMS = ['aix', 'android', 'darwin', 'freebsd', 'linux', 'openbsd', 'sunos', 'win32'];
 const PROCESSORS = ['arm', 'arm64', 'ia32', 'loong64', 'mips', 'mipsel', 'ppc64', 'riscv64', 's390x', 'x64'];
-const SERVICES = ['sync', 'hub', 'decoder', 'indexer', 'explorer', 'encoder', 'utxo', 'tracker', 'miner'];
+const SERVICES = ['sync', 'edge', 'hub', 'decoder', 'indexer', 'explorer', 'encoder', 'utxo', 'tracker', 'miner'];
 /** Versions are numbers: three of up to three digits, of a container engine the first two. */
 const VERSION = /^v?\d{1,3}\.\d{1,3}\.\d{1,3}$/;
 const ENGINE = /^\d{1,2}\.\d{1,2}/;

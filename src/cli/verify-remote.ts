@@ -116,7 +116,8 @@ async function compareAndRepair(
     const verified = { verifiedHeight: found.height, verifiedAt: new Date().toISOString() };
     await writeReplicaState(writer, { ...verified, ids: { ...ids, own: found.ownIds } });
   }
-  const sourceTables = found.kind === 'elsewhere' ? null : found.sourceDigest.tables.filter((each) => comparison.covers(each));
+  const sourceTables =
+    found.kind === 'elsewhere' ? null : found.sourceDigest.tables.filter((each) => comparison.covers(each));
   return {
     equal: found.kind === 'equal',
     compared: sourceTables && {

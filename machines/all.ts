@@ -1,7 +1,7 @@
 import type { AnyStateMachine } from 'xstate';
-import { decoderMachine, trackerMachine } from './chain/chain-writer.ts';
-import { mempoolMachine } from './chain/mempool.ts';
 import { availabilityMachine } from './explorer/availability.ts';
+import { decoderMachine, trackerMachine } from './follower/chain-writer.ts';
+import { mempoolMachine } from './follower/mempool.ts';
 import { attestationMachine } from './hub/attestation.ts';
 import { capabilityMachine } from './hub/capability.ts';
 import { logPlaceMachine } from './hub/log-place.ts';

@@ -1,13 +1,13 @@
 import { workerData } from 'node:worker_threads';
-import { decoderMachine } from '../../machines/chain/chain-writer.ts';
-import { ChainWork } from '../../src/chain/work.ts';
+import { decoderMachine } from '../../machines/follower/chain-writer.ts';
 import { BlockFeed } from '../../src/decoder/block-feed.ts';
 import type { ScanRules } from '../../src/decoder/block-scan.ts';
 import type { DecoderReport } from '../../src/decoder/health.ts';
 import { MempoolPass } from '../../src/decoder/mempool-pass.ts';
 import { type DecoderStore, type DecoderStoreOptions, openDecoderStore } from '../../src/decoder/store.ts';
+import { ChainThread, type ChainThreadData } from '../../src/follower/thread.ts';
+import { ChainWork } from '../../src/follower/work.ts';
 import type { DecoderTasks } from '../../workers/decoder/tasks.ts';
-import { ChainThread, type ChainThreadData } from '../chain/thread.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 
 /** Start data of a decoder actor's thread. */

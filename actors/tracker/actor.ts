@@ -1,16 +1,16 @@
 import { workerData } from 'node:worker_threads';
-import { trackerMachine } from '../../machines/chain/chain-writer.ts';
-import { RangeFeed } from '../../src/chain/range-feed.ts';
-import { ChainWork } from '../../src/chain/work.ts';
+import { trackerMachine } from '../../machines/follower/chain-writer.ts';
 import { RawChain } from '../../src/coin/node/raw-chain.ts';
+import { RangeFeed } from '../../src/follower/range-feed.ts';
+import { ChainThread, type ChainThreadData } from '../../src/follower/thread.ts';
+import { ChainWork } from '../../src/follower/work.ts';
 import { type BalanceAnswer, type CoinsQuestion, TrackerAnswers } from '../../src/tracker/answers.ts';
 import type { BlockChanges } from '../../src/tracker/coins/changes.ts';
-import { asBuffer } from '../../src/tracker/coins/records.ts';
+import { receivedChanges } from '../../src/tracker/coins/reduce.ts';
 import { MempoolCoins } from '../../src/tracker/mempool-coins.ts';
-import type { TrackerReport } from '../../src/tracker/report.ts';
+import { mempoolReport, type TrackerReport } from '../../src/tracker/report.ts';
 import { GROUP_BYTES, MOST_GROUP_BLOCKS, openTrackerStore, type TrackerStore } from '../../src/tracker/store.ts';
 import type { TrackerTasks } from '../../workers/tracker/tasks.ts';
-import { ChainThread, type ChainThreadData } from '../chain/thread.ts';
 import { Transferred } from '../runtime/channel.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 
@@ -58,10 +58,7 @@ const work: ChainWork<BlockChanges, TrackerStore> = new ChainWork({
       queryTimeoutMs: data.queryTimeoutMs,
       undoDepth: network.undoDepth,
       nodeHeight: () => work.facts.nodeHeight,
-      reduce: async (changes) => {
-        const { made, spent, scripts } = await tasks.run('tracker/reduce-changes', changes);
-        return { made: asBuffer(made), spent: asBuffer(spent), scripts: asBuffer(scripts) };
-      }
+      reduce: async (changes) => receivedChanges(await tasks.run('tracker/reduce-changes', changes))
     }),
   onChange: () => {
     coins.distrust();
@@ -74,10 +71,7 @@ const coins: MempoolCoins = new MempoolCoins({
   read: (txids) => raw.presentTransactions(txids),
   coins: () => work.store?.coins
 });
-const answers = new TrackerAnswers({
-  store: () => work.store,
-  mempool: coins
-});
+const answers = new TrackerAnswers({ store: () => work.store, mempool: coins });
 const host = hostActor<TrackerAsks, Record<never, never>, TrackerNotices>({
   handlers: {
     findCoins: async (question) => {
@@ -99,13 +93,7 @@ await thread.run<TrackerReport>({
   reportOf: (report) => ({
     ...report,
     ...work.reorgs,
-    mempool: {
-      knownAt: coins.knownAt,
-      patienceMs: data.mempoolIntervalMs + coins.patienceMs,
-      size: coins.size,
-      oddCount: coins.oddCount,
-      isTooLarge: coins.isTooLarge
-    },
+    mempool: mempoolReport(coins, data.mempoolIntervalMs),
     firstSync: work.store?.firstSync ?? null
   })
 });

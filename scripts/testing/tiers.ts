@@ -93,7 +93,7 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'roots',
     'transparency'
   ],
-  'test/integration/chain': ['node-behind', 'node-fit', 'rows-refused'],
+  'test/integration/follower': ['node-behind', 'node-fit', 'rows-refused'],
   'test/integration/cli': ['hub-settings', 'telemetry'],
   'test/integration/decoder': [
     'bitcoin',

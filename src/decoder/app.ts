@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify';
-import { monotonicMs } from '../chain/monotonic.ts';
-import { readinessOf } from '../chain/report.ts';
 import type { DecoderConfig } from '../config/services/decoder.ts';
+import { readinessOf } from '../follower/report.ts';
 import { type AddressReader, createPeerReader } from '../service/callers/address.ts';
 import { createLimit } from '../service/callers/limits.ts';
 import type { ServiceDefinition } from '../service/frame.ts';
 import { createRpcFrame, type RpcAppDeps } from '../service/life/rpc-frame.ts';
 import { healthRoute } from '../service/routes/health.ts';
+import { monotonicMs } from '../wire/state/monotonic.ts';
 import { type DecoderView, LiveSchema, liveOf, type StallLimits, StatusSchema, statusOf } from './health.ts';
 import { decoderMethods } from './methods.ts';
 

@@ -1,5 +1,5 @@
-import { type BlockRange, RangeFeed, type RangeFeedOptions } from '../chain/range-feed.ts';
 import type { AddressVersions } from '../coin/chains.ts';
+import { type BlockRange, RangeFeed, type RangeFeedOptions } from '../follower/range-feed.ts';
 import type { BlockRows } from './block-rows.ts';
 import { PaymentMarks } from './payment-marks.ts';
 

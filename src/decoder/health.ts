@@ -7,7 +7,7 @@ import {
   isTipStale,
   knownLagOf,
   toldStaleness
-} from '../chain/report.ts';
+} from '../follower/report.ts';
 import { OrNull } from '../wire/or-null.ts';
 import { AlarmSchema, isOfStatement, toldAlarm } from '../wire/state/alarm.ts';
 import { StalenessSchema } from '../wire/state/staleness.ts';

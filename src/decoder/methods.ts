@@ -1,5 +1,5 @@
-import { monotonicMs } from '../chain/monotonic.ts';
 import { pingMethod, type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
+import { monotonicMs } from '../wire/state/monotonic.ts';
 import { type DecoderView, HealthSchema, healthOf, LatestBlockSchema, latestBlockOf } from './health.ts';
 
 /** Returns the methods of a decoder. @param view returns the last known state of its loop */

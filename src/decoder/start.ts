@@ -1,15 +1,15 @@
 import type { DecoderActorData } from '../../actors/decoder/actor.ts';
-import { monotonicMs } from '../chain/monotonic.ts';
-import { chainPipeline } from '../chain/pipeline.ts';
-import { actorReportOf } from '../chain/report.ts';
 import { activationHeight } from '../coin/profile.ts';
 import { databaseOf } from '../config/database.ts';
 import { networkOf, nodeRpcOf } from '../config/node.ts';
 import { placeOf } from '../config/service.ts';
 import type { DecoderConfig } from '../config/services/decoder.ts';
 import { clearHalt } from '../db/clear-halt.ts';
+import { chainPipeline } from '../follower/pipeline.ts';
+import { actorReportOf } from '../follower/report.ts';
 import type { RunningService, Start } from '../service/define.ts';
 import { startSupervised } from '../service/life/supervised.ts';
+import { monotonicMs } from '../wire/state/monotonic.ts';
 import { createDecoderApp } from './app.ts';
 import { decoderBaseOf } from './base.ts';
 import type { ScanRules } from './block-scan.ts';

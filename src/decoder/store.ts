@@ -1,9 +1,9 @@
-import { ChainDatabase } from '../chain/database.ts';
-import type { BlockRef, BlockStore } from '../chain/work.ts';
 import type { DatabaseBase } from '../db/base.ts';
 import { rows, type SqlRow } from '../db/connection.ts';
 import { pages } from '../db/pages.ts';
 import { PlatformError } from '../errors.ts';
+import { ChainDatabase } from '../follower/database.ts';
+import type { BlockRef, BlockStore } from '../follower/work.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
 import { bindDecoderBase } from './base.ts';
 import type { BlockRows } from './block-rows.ts';

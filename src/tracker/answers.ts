@@ -1,6 +1,6 @@
-import type { BlockRef } from '../chain/work.ts';
 import { EXTENSION_MATURITY } from '../coin/raw/raw-transaction.ts';
 import { PlatformError } from '../errors.ts';
+import type { BlockRef } from '../follower/work.ts';
 import { scriptHashOf } from './coins/changes.ts';
 import { COIN_JSON_BYTES, CoinJson, coinBytes } from './coins/coin-json.ts';
 import type { CoinView } from './coins/coin-reader.ts';

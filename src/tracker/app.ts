@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
-import { monotonicMs } from '../chain/monotonic.ts';
-import { readinessOf } from '../chain/report.ts';
 import type { TrackerConfig } from '../config/services/tracker.ts';
+import { readinessOf } from '../follower/report.ts';
 import { createLimit } from '../service/callers/limits.ts';
 import type { FrameParts, ServiceDefinition } from '../service/frame.ts';
 import { createRpcFrame, type RpcAppDeps } from '../service/life/rpc-frame.ts';
 import { healthRoute } from '../service/routes/health.ts';
 import { takePaidTurn } from '../service/turns/paid-turn.ts';
+import { monotonicMs } from '../wire/state/monotonic.ts';
 import {
   AfterSchema,
   CoinsSchema,

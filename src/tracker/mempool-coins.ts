@@ -1,7 +1,7 @@
-import type { MempoolSteps } from '../chain/mempool-loop.ts';
-import { monotonicMs } from '../chain/monotonic.ts';
 import type { PresentTransactions } from '../coin/node/raw-chain.ts';
 import { type RawTransaction, readRawTransaction } from '../coin/raw/raw-transaction.ts';
+import type { MempoolSteps } from '../follower/mempool-loop.ts';
+import { monotonicMs } from '../wire/state/monotonic.ts';
 import { coinsOf } from './coins/changes.ts';
 import type { CoinReader } from './coins/coin-reader.ts';
 import {

@@ -1,15 +1,15 @@
 import Type, { type Static } from 'typebox';
-import { monotonicMs } from '../chain/monotonic.ts';
-import { SYNCED_WITHIN_BLOCKS } from '../chain/report.ts';
 import { toDecimal } from '../coin/amount.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import { addressScript } from '../coin/script/address-script.ts';
 import { readProgram, type ScriptKind } from '../coin/script/pay-scripts.ts';
 import { type ErrorCode, PlatformError } from '../errors.ts';
+import { SYNCED_WITHIN_BLOCKS } from '../follower/report.ts';
 import { JsonResult } from '../service/rpc/json-result.ts';
 import { pingMethod, type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
 import { wholeNumber } from '../service/schema/parameters.ts';
 import { OrNull } from '../wire/or-null.ts';
+import { monotonicMs } from '../wire/state/monotonic.ts';
 import type { BalanceAnswer, CoinsQuestion } from './answers.ts';
 import { scriptHashOf } from './coins/changes.ts';
 import {

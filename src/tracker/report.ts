@@ -1,18 +1,25 @@
 import Type, { type Static } from 'typebox';
-import { type ChainReport, type ChainView, isNodeUnfit, isSynced, knownLagOf, toldStaleness } from '../chain/report.ts';
-import type { BlockRef } from '../chain/work.ts';
+import {
+  type ChainReport,
+  type ChainView,
+  isNodeUnfit,
+  isSynced,
+  knownLagOf,
+  toldStaleness
+} from '../follower/report.ts';
+import type { BlockRef } from '../follower/work.ts';
 import { OrNull } from '../wire/or-null.ts';
 import { AlarmSchema, isOfStatement, toldAlarm } from '../wire/state/alarm.ts';
 import { StalenessSchema } from '../wire/state/staleness.ts';
 import type { FirstSyncProgress } from './first-sync/first-sync.ts';
-import { MOST_COINS, MOST_TRANSACTIONS } from './mempool-coins.ts';
+import { type MempoolCoins, MOST_COINS, MOST_TRANSACTIONS } from './mempool-coins.ts';
 
 /** The loop's report of its state. */
 export interface TrackerReport extends ChainReport {
   readonly mempool: MempoolReport;
   /** Reorgs since the start. */
-  /** Blocks that the last reorg removed. */
   readonly reorgs: number;
+  /** Blocks that the last reorg removed. */
   readonly lastReorgDepth: number;
   /** Null when no first sync is under way. */
   readonly firstSync: FirstSyncProgress | null;
@@ -30,6 +37,12 @@ interface MempoolReport {
   readonly oddCount: number;
   /** Whether it does not fit. */
   readonly isTooLarge: boolean;
+}
+
+/** Returns the state of the mempool's coins. @param intervalMs pause between two looks at the mempool */
+export function mempoolReport(coins: MempoolCoins, intervalMs: number): MempoolReport {
+  const { knownAt, size, oddCount, isTooLarge } = coins;
+  return { knownAt, patienceMs: intervalMs + coins.patienceMs, size, oddCount, isTooLarge };
 }
 
 /** State of the loop as other threads know it. */

@@ -1,14 +1,14 @@
 import type { TrackerActorData, TrackerAsks } from '../../actors/tracker/actor.ts';
-import { monotonicMs } from '../chain/monotonic.ts';
-import { chainPipeline } from '../chain/pipeline.ts';
-import { actorReportOf } from '../chain/report.ts';
 import { databaseOf } from '../config/database.ts';
 import { networkOf, nodeRpcOf } from '../config/node.ts';
 import { placeOf } from '../config/service.ts';
 import type { TrackerConfig } from '../config/services/tracker.ts';
 import { clearHalt } from '../db/clear-halt.ts';
+import { chainPipeline } from '../follower/pipeline.ts';
+import { actorReportOf } from '../follower/report.ts';
 import type { Done, RunningService, Start } from '../service/define.ts';
 import { startSupervised } from '../service/life/supervised.ts';
+import { monotonicMs } from '../wire/state/monotonic.ts';
 import { createTrackerApp } from './app.ts';
 import type { TrackerReport } from './report.ts';
 import { openTrackerStore } from './store.ts';

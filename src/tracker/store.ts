@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { ChainDatabase } from '../chain/database.ts';
-import type { BlockRef, BlockStore } from '../chain/work.ts';
 import type { SqlRow } from '../db/connection.ts';
 import { PlatformError } from '../errors.ts';
+import { ChainDatabase } from '../follower/database.ts';
+import type { BlockRef, BlockStore } from '../follower/work.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
 import type { BlockChanges } from './coins/changes.ts';
 import { CoinReader } from './coins/coin-reader.ts';

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { fetchBlocks, withRawChain } from '../../src/chain/fetch-blocks.ts';
-import type { ScannedRange } from '../../src/chain/range-feed.ts';
 import type { NodeRpcOptions } from '../../src/coin/node/node-rpc.ts';
 import type { RawChain } from '../../src/coin/node/raw-chain.ts';
 import type { MarkedBlock, WatchedRange } from '../../src/decoder/block-feed.ts';
 import { type Candidate, type ScannedBlock, type ScanRules, scanBlock } from '../../src/decoder/block-scan.ts';
 import { resolveSources } from '../../src/decoder/sources.ts';
+import { fetchBlocks, withRawChain } from '../../src/follower/fetch-blocks.ts';
+import type { ScannedRange } from '../../src/follower/range-feed.ts';
 
 /** A range of blocks of one node, and how to read them. */
 interface ScanBlocksInput {

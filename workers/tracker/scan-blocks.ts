@@ -1,6 +1,6 @@
-import { fetchBlocks, withRawChain } from '../../src/chain/fetch-blocks.ts';
-import type { BlockRange, ScannedRange } from '../../src/chain/range-feed.ts';
 import type { NodeRpcOptions } from '../../src/coin/node/node-rpc.ts';
+import { fetchBlocks, withRawChain } from '../../src/follower/fetch-blocks.ts';
+import type { BlockRange, ScannedRange } from '../../src/follower/range-feed.ts';
 import { type BlockChanges, type BlockPlace, ChangesWriter } from '../../src/tracker/coins/changes.ts';
 
 /** A range of blocks of one node. */

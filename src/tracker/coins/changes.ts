@@ -1,8 +1,8 @@
 import { hash as digest } from 'node:crypto';
-import type { LinkedBlock } from '../../chain/work.ts';
 import { readRawBlock } from '../../coin/raw/raw-block.ts';
 import { EXTENSION_MATURITY, type RawTransaction } from '../../coin/raw/raw-transaction.ts';
 import { OP_RETURN } from '../../coin/script/script.ts';
+import type { LinkedBlock } from '../../follower/work.ts';
 import { HASH_BYTES, MADE, OUTPOINT_BYTES, places, SPENT } from './records.ts';
 import type { CoinChanges } from './reduce.ts';
 

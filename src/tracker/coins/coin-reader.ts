@@ -1,9 +1,9 @@
 import type { Pool } from 'mysql2/promise';
-import type { BlockRef } from '../../chain/work.ts';
 import { type Connection, databaseError, isDriverError, readFault, rows, type SqlRow } from '../../db/connection.ts';
 import { inSnapshot } from '../../db/in-snapshot.ts';
 import { pages } from '../../db/pages.ts';
 import { streamRowBytes, type TakeRowBytes } from '../../db/row-stream.ts';
+import type { BlockRef } from '../../follower/work.ts';
 import type { Digits } from './coin-json.ts';
 import { OUTPOINT_BYTES } from './records.ts';
 

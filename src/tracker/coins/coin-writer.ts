@@ -1,5 +1,5 @@
-import type { ChainDatabase } from '../../chain/database.ts';
 import { PlatformError } from '../../errors.ts';
+import type { ChainDatabase } from '../../follower/database.ts';
 import { MADE, places, type RecordKind, SCRIPT, SPENT } from './records.ts';
 import { amountAt, type CoinChanges, type ReducedChanges } from './reduce.ts';
 

@@ -1,4 +1,4 @@
-import { MADE, places, SCRIPT, SPENT, sortRecords } from './records.ts';
+import { asBuffer, MADE, places, SCRIPT, SPENT, sortRecords } from './records.ts';
 
 /** Changes by consecutive blocks, in order. @see records.ts */
 export interface CoinChanges {
@@ -12,6 +12,15 @@ export interface CoinChanges {
 export interface ReducedChanges extends CoinChanges {
   /** SCRIPT records. */
   readonly scripts: Buffer;
+}
+
+/** Returns changes that came from another thread, where their records were Buffers. */
+export function receivedChanges({
+  made,
+  spent,
+  scripts
+}: Readonly<Record<keyof ReducedChanges, Uint8Array>>): ReducedChanges {
+  return { made: asBuffer(made), spent: asBuffer(spent), scripts: asBuffer(scripts) };
 }
 
 /** Reduces the changes of consecutive runs of blocks. Its results may be concatenated and reduced again. */

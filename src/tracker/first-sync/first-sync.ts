@@ -1,5 +1,5 @@
-import type { ChainDatabase } from '../../chain/database.ts';
 import { databaseError, rows, type SqlRow } from '../../db/connection.ts';
+import type { ChainDatabase } from '../../follower/database.ts';
 import { type CoinWriter, coinsMissing } from '../coins/coin-writer.ts';
 import { SPENT } from '../coins/records.ts';
 import type { ReducedChanges } from '../coins/reduce.ts';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MempoolLoop } from '../../../src/chain/mempool-loop.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { NodeChain } from '../../../src/coin/node/node-chain.ts';
 import { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
@@ -9,6 +8,7 @@ import { openPool } from '../../../src/db/connection.ts';
 import { MempoolPass } from '../../../src/decoder/mempool-pass.ts';
 import { MempoolStore } from '../../../src/decoder/mempool-store.ts';
 import { type DecoderStore, openDecoderStore } from '../../../src/decoder/store.ts';
+import { MempoolLoop } from '../../../src/follower/mempool-loop.ts';
 import { silentLogger } from '../../../src/log.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import scanMempool from '../../../workers/decoder/scan-mempool.ts';

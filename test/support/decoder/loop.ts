@@ -1,5 +1,4 @@
-import { decoderMachine } from '../../../machines/chain/chain-writer.ts';
-import { ChainWork } from '../../../src/chain/work.ts';
+import { decoderMachine } from '../../../machines/follower/chain-writer.ts';
 import type { ChainNetwork } from '../../../src/coin/chains.ts';
 import { NodeChain } from '../../../src/coin/node/node-chain.ts';
 import { NodeRpc, type NodeRpcOptions } from '../../../src/coin/node/node-rpc.ts';
@@ -7,10 +6,11 @@ import { connect, type SqlRow } from '../../../src/db/connection.ts';
 import { BlockFeed } from '../../../src/decoder/block-feed.ts';
 import type { ScanRules } from '../../../src/decoder/block-scan.ts';
 import { type DecoderStore, openDecoderStore } from '../../../src/decoder/store.ts';
+import { ChainWork } from '../../../src/follower/work.ts';
 import { silentLogger } from '../../../src/log.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import scanBlocks from '../../../workers/decoder/scan-blocks.ts';
-import { runLoop } from '../chain/run-loop.ts';
+import { runLoop } from '../follower/run-loop.ts';
 
 interface TestLoopOptions {
   readonly database: DatabaseCoordinates;

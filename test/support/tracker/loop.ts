@@ -1,15 +1,15 @@
-import { trackerMachine } from '../../../machines/chain/chain-writer.ts';
-import { RangeFeed } from '../../../src/chain/range-feed.ts';
-import { ChainWork } from '../../../src/chain/work.ts';
+import { trackerMachine } from '../../../machines/follower/chain-writer.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { NodeChain } from '../../../src/coin/node/node-chain.ts';
 import { NodeRpc, type NodeRpcOptions } from '../../../src/coin/node/node-rpc.ts';
+import { RangeFeed } from '../../../src/follower/range-feed.ts';
+import { ChainWork } from '../../../src/follower/work.ts';
 import { silentLogger } from '../../../src/log.ts';
 import type { BlockChanges } from '../../../src/tracker/coins/changes.ts';
 import { MOST_GROUP_BLOCKS, openTrackerStore, type TrackerStore } from '../../../src/tracker/store.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import scanBlocks from '../../../workers/tracker/scan-blocks.ts';
-import { runLoop } from '../chain/run-loop.ts';
+import { runLoop } from '../follower/run-loop.ts';
 
 const NETWORK = chainNetwork('litecoin', 'regtest');
 const RULES = { isMergeMined: false, coinbaseMaturity: NETWORK.coinbaseMaturity };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { monotonicMs } from '../../../src/chain/monotonic.ts';
 import { createDecoderApp } from '../../../src/decoder/app.ts';
 import type { DecoderView } from '../../../src/decoder/health.ts';
+import { monotonicMs } from '../../../src/wire/state/monotonic.ts';
 import { atEnd } from '../../support/cleanup.ts';
 import { definitionOf, FRAME_CONFIG } from '../../support/frame.ts';
 

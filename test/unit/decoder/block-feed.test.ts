@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { scanParallelism } from '../../../src/chain/range-feed.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { scriptOf } from '../../../src/coin/script/address.ts';
 import { markOf } from '../../../src/coin/script/script-marks.ts';
 import { BlockFeed, type MarkedBlock, type WatchedRange } from '../../../src/decoder/block-feed.ts';
 import { PlatformError } from '../../../src/errors.ts';
+import { scanParallelism } from '../../../src/follower/range-feed.ts';
 
 const { addresses } = chainNetwork('bitcoin', 'regtest');
 const TILL = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080';

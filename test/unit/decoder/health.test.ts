@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { actorReportOf, readinessOf } from '../../../src/chain/report.ts';
 import { type DecoderReport, healthOf, latestBlockOf, liveOf, statusOf } from '../../../src/decoder/health.ts';
+import { actorReportOf, readinessOf } from '../../../src/follower/report.ts';
 
 const NOW = 1_800_000_000_000;
 const LIMITS = { alertMs: 900_000, fetchAttempts: 20 };

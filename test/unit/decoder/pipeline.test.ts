@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chainPipeline } from '../../../src/chain/pipeline.ts';
 import type { DecoderReport } from '../../../src/decoder/health.ts';
+import { chainPipeline } from '../../../src/follower/pipeline.ts';
 
 const ID = { kind: 'decoder', chain: 'litecoin', network: 'regtest' } as const;
 const REPORT: DecoderReport = {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setImmediate as settled } from 'node:timers/promises';
 import { createActor, SimulatedClock } from 'xstate';
 import { stateText } from '../../../actors/runtime/observe.ts';
-import { decoderMachine, type Fork, type Found, type Opened } from '../../../machines/chain/chain-writer.ts';
+import { decoderMachine, type Fork, type Found, type Opened } from '../../../machines/follower/chain-writer.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import { everyState } from './reach.ts';
 import { scripted } from './scripted.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type MempoolEvent, mempoolMachine } from '../../../machines/chain/mempool.ts';
+import { type MempoolEvent, mempoolMachine } from '../../../machines/follower/mempool.ts';
 import fc from '../../support/fast-check.ts';
 import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 

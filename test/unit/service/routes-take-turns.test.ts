@@ -4,7 +4,6 @@ import { type AddressInfo, connect } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import { monotonicMs } from '../../../src/chain/monotonic.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { DEFAULT_PROFILE } from '../../../src/coin/profile.ts';
 import { createExplorerApp } from '../../../src/explorer/app.ts';
@@ -18,6 +17,7 @@ import { WorkBudget } from '../../../src/service/ingress/work-budget.ts';
 import { NO_ACTORS } from '../../../src/service/life/no-actors.ts';
 import { Turns } from '../../../src/service/turns/turns.ts';
 import { createTrackerApp } from '../../../src/tracker/app.ts';
+import { monotonicMs } from '../../../src/wire/state/monotonic.ts';
 import { definitionOf, FRAME_CONFIG } from '../../support/frame.ts';
 
 const network = chainNetwork('litecoin', 'regtest');

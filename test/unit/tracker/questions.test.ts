@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { monotonicMs } from '../../../src/chain/monotonic.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { addressOf } from '../../../src/coin/script/address.ts';
 import { payTo } from '../../../src/coin/script/pay-scripts.ts';
 import type { PlatformError } from '../../../src/errors.ts';
 import { TrackerQuestions } from '../../../src/tracker/methods.ts';
+import { monotonicMs } from '../../../src/wire/state/monotonic.ts';
 
 const COIN = { txid: 'ab'.repeat(32), vout: 1, value: '5', height: 7 };
 

@@ -6,7 +6,7 @@ import { after, test } from 'node:test';
 import { createActor, fromPromise, SimulatedClock } from 'xstate';
 import { observeMachine } from '../../../../actors/runtime/observe.ts';
 import { replayTransition } from '../../../../actors/runtime/supervision/replay.ts';
-import { decoderMachine, type Fork, type Found, type Opened } from '../../../../machines/chain/chain-writer.ts';
+import { decoderMachine, type Fork, type Found, type Opened } from '../../../../machines/follower/chain-writer.ts';
 import { circuitBreakerMachine } from '../../../../machines/runtime/circuit-breaker.ts';
 import { type Inspection, type Outcome, replicaMachine } from '../../../../machines/sync/replica.ts';
 import { PlatformError } from '../../../../src/errors.ts';

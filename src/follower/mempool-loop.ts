@@ -1,5 +1,5 @@
 import { createActor, fromPromise, type InspectionEvent } from 'xstate';
-import { mempoolMachine } from '../../machines/chain/mempool.ts';
+import { mempoolMachine } from '../../machines/follower/mempool.ts';
 import { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type BlockStore, ChainWork, type LinkedBlock } from '../../../src/chain/work.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import type { NodeChain } from '../../../src/coin/node/node-chain.ts';
 import { PlatformError } from '../../../src/errors.ts';
+import { type BlockStore, ChainWork, type LinkedBlock } from '../../../src/follower/work.ts';
 import { silentLogger } from '../../../src/log.ts';
 
 test('NODE_MISMATCH: a node of another network that has verified nothing yet is not waited for', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ChainLoop, type ChainLoopOptions } from '../../../actors/chain/loop.ts';
 import type { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
+import { ChainLoop, type ChainLoopOptions } from '../../../src/follower/loop.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { atEnd } from '../cleanup.ts';
 import { PATIENCE_MS } from '../patience.ts';

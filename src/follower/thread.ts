@@ -1,17 +1,17 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MempoolLoop, type MempoolSteps } from '../../src/chain/mempool-loop.ts';
-import { scanParallelism } from '../../src/chain/range-feed.ts';
-import { type ChainReport, isNearTip } from '../../src/chain/report.ts';
-import { type Chain, type ChainNetwork, chainNetwork, type Network } from '../../src/coin/chains.ts';
-import { NodeChain } from '../../src/coin/node/node-chain.ts';
-import { NodeRpc, type NodeRpcOptions } from '../../src/coin/node/node-rpc.ts';
-import { createLogger, type Logger } from '../../src/log.ts';
-import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
-import { TaskPool } from '../runtime/task-pool.ts';
-import type { Tasks } from '../runtime/tasks.ts';
-import type { ActorHost } from '../runtime/thread/actor-host.ts';
+import { TaskPool } from '../../actors/runtime/task-pool.ts';
+import type { Tasks } from '../../actors/runtime/tasks.ts';
+import type { ActorHost } from '../../actors/runtime/thread/actor-host.ts';
+import { type Chain, type ChainNetwork, chainNetwork, type Network } from '../coin/chains.ts';
+import { NodeChain } from '../coin/node/node-chain.ts';
+import { NodeRpc, type NodeRpcOptions } from '../coin/node/node-rpc.ts';
+import { createLogger, type Logger } from '../log.ts';
+import type { DatabaseCoordinates } from '../wire/data/database.ts';
 import { ChainLoop, type ChainLoopOptions } from './loop.ts';
+import { MempoolLoop, type MempoolSteps } from './mempool-loop.ts';
+import { scanParallelism } from './range-feed.ts';
+import { type ChainReport, isNearTip } from './report.ts';
 
 /** Start data of the thread of an actor that writes a chain. */
 export interface ChainThreadData {

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Fork, Found, Opened } from '../../machines/chain/chain-writer.ts';
+import type { Fork, Found, Opened } from '../../machines/follower/chain-writer.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import type { NodeChain, NodeNeeds, NodeTip } from '../coin/node/node-chain.ts';
 import type { WriterHalt } from '../db/halts.ts';
 import { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { type Alarm, alarmOf } from '../wire/state/alarm.ts';
+import { monotonicMs } from '../wire/state/monotonic.ts';
 import type { ChainDatabase } from './database.ts';
-import { monotonicMs } from './monotonic.ts';
 import { TIP_STALE_MS } from './report.ts';
 
 /** Height and hash of a block. */

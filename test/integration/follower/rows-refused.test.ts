@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { monotonicMs } from '../../../src/chain/monotonic.ts';
-import { readinessOf } from '../../../src/chain/report.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { healthOf } from '../../../src/decoder/health.ts';
+import { readinessOf } from '../../../src/follower/report.ts';
+import { monotonicMs } from '../../../src/wire/state/monotonic.ts';
 import { query, startLoop } from '../../support/decoder/loop.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';

@@ -1,13 +1,13 @@
 import { createActor, type InspectionEvent, waitFor } from 'xstate';
-import type { decoderMachine } from '../../machines/chain/chain-writer.ts';
-import { monotonicMs } from '../../src/chain/monotonic.ts';
-import type { ChainReport } from '../../src/chain/report.ts';
-import type { BlockStore, ChainWork } from '../../src/chain/work.ts';
-import { type ErrorCode, PlatformError } from '../../src/errors.ts';
-import type { Logger } from '../../src/log.ts';
-import { type Alarm, alarmOf, isOfStatement } from '../../src/wire/state/alarm.ts';
-import { stateText } from '../runtime/observe.ts';
-import { Effects } from '../runtime/thread/effects.ts';
+import { stateText } from '../../actors/runtime/observe.ts';
+import { Effects } from '../../actors/runtime/thread/effects.ts';
+import type { decoderMachine } from '../../machines/follower/chain-writer.ts';
+import { type ErrorCode, PlatformError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { type Alarm, alarmOf, isOfStatement } from '../wire/state/alarm.ts';
+import { monotonicMs } from '../wire/state/monotonic.ts';
+import type { ChainReport } from './report.ts';
+import type { BlockStore, ChainWork } from './work.ts';
 
 /** The work of a loop, for any kind of block. */
 type AnyWork = Omit<ChainWork<never, never>, 'store'> & {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ChainDatabase } from '../../../src/chain/database.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
+import { ChainDatabase } from '../../../src/follower/database.ts';
 import { query, startLoop } from '../../support/decoder/loop.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';

@@ -1,1 +1,0 @@
-export { monotonicMs } from '../wire/state/monotonic.ts';

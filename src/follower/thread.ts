@@ -1,5 +1,4 @@
 import { availableParallelism } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { TaskPool } from '../../actors/runtime/task-pool.ts';
 import type { Tasks } from '../../actors/runtime/tasks.ts';
 import type { ActorHost } from '../../actors/runtime/thread/actor-host.ts';
@@ -12,6 +11,7 @@ import { ChainLoop, type ChainLoopOptions } from './loop.ts';
 import { MempoolLoop, type MempoolSteps } from './mempool-loop.ts';
 import { scanParallelism } from './range-feed.ts';
 import { type ChainReport, isNearTip } from './report.ts';
+import { reportUntil } from './reporting.ts';
 
 /** Start data of the thread of an actor that writes a chain. */
 export interface ChainThreadData {
@@ -37,7 +37,6 @@ interface ChainThreadRun<Report extends ChainReport> extends Pick<ChainLoopOptio
 }
 
 const RETRY_DELAY_MS = 3_000;
-const REPORT_INTERVAL_MS = 250;
 
 /** By state of the machine: the thing that the loop waits for. */
 const WAITS: Readonly<Record<string, string>> = {
@@ -93,22 +92,24 @@ export class ChainThread<T extends Tasks> {
     });
     this.#ended = loop.run(this.#stopping.signal).then(() => this.#release(mempool), host.fail);
     this.#tell = () => host.tell('report', reportOf(loop.report));
-    let [state, alarm] = ['', ''];
-    while (!this.#stopping.signal.aborted) {
-      await loop.probe();
-      work.watchNode(this.#stopping.signal);
-      const report = reportOf(loop.report);
-      host.tell('report', report);
-      void loop.tellReaders(report);
-      mempool.setSynced(isNearTip(report));
-      const { code = '', reason, remedy } = report.alarm ?? {};
-      if (code !== alarm && code !== '') this.log.warn({ code, hint: remedy }, `waiting: ${reason}`);
-      else if (code !== alarm) this.log.info({ code: alarm }, 'no longer waiting: the cause is gone');
-      alarm = code;
-      if (report.state !== state) host.waiting(WAITS[report.state] ?? null);
-      state = report.state;
-      await sleep(REPORT_INTERVAL_MS);
-    }
+    let alarm = '';
+    await reportUntil<Report>(this.#stopping.signal, {
+      host,
+      waits: WAITS,
+      read: async () => {
+        await loop.probe();
+        work.watchNode(this.#stopping.signal);
+        return reportOf(loop.report);
+      },
+      onTold: (report) => {
+        void loop.tellReaders(report);
+        mempool.setSynced(isNearTip(report));
+        const { code = '', reason, remedy } = report.alarm ?? {};
+        if (code !== alarm && code !== '') this.log.warn({ code, hint: remedy }, `waiting: ${reason}`);
+        else if (code !== alarm) this.log.info({ code: alarm }, 'no longer waiting: the cause is gone');
+        alarm = code;
+      }
+    });
   }
 
   /** Tells the main thread how things stand by now. */

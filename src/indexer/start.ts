@@ -1,4 +1,3 @@
-import type { IndexerActorData, IndexerAsks } from '../../actors/indexer/actor.ts';
 import { databaseOf } from '../config/database.ts';
 import { hubsOf } from '../config/hub-client.ts';
 import { placeOf } from '../config/service.ts';
@@ -6,10 +5,12 @@ import { type IndexerConfig, indexedNetwork, pricesDatabase } from '../config/se
 import { clearHalt } from '../db/clear-halt.ts';
 import type { Done, RunningService, Start } from '../service/define.ts';
 import { startSupervised } from '../service/life/supervised.ts';
+import type { IndexerAsks } from './api/answers.ts';
 import { createIndexerApp } from './api/app.ts';
 import { actorReportOf } from './api/health.ts';
 import { indexerPipeline } from './api/pipeline.ts';
 import type { IndexerReport } from './loop/report.ts';
+import type { IndexerActorData } from './loop/thread.ts';
 import { rulesOf } from './profile/rules.ts';
 import { IndexerStore } from './store/store.ts';
 

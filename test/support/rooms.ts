@@ -76,14 +76,10 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'actors/prices/': ['node:', 'src/hub/store/', 'src/hub/oracle/', 'actors/runtime/thread/', 'src/log.ts', ...BASICS],
   'actors/validator/': [
     'node:',
-    'src/hub/federation/gossip/',
-    'src/hub/federation/journal/',
     'src/hub/federation/node/',
-    'src/consensus/',
     'src/db/',
     'actors/runtime/thread/',
     'src/log.ts',
-    'src/sparse-lines.ts',
     ...BASICS
   ],
   // Logs of hubs as files, for the command line.
@@ -94,7 +90,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'src/hub/federation/consensus/'
   ],
   'src/hub/federation/node/': [
-    'type src/hub/federation/journal/',
+    'src/hub/federation/journal/',
     'src/hub/federation/gossip/',
     'xstate',
     'src/hub/federation/transfer/',
@@ -102,7 +98,10 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'src/hub/federation/rounds/',
     'src/hub/federation/matters/',
     'machines/hub/',
-    'type src/consensus/',
+    'type src/db/',
+    'src/consensus/',
+    'type src/log.ts',
+    'src/sparse-lines.ts',
     'src/errors.ts'
   ],
   'src/hub/federation/journal/': [
@@ -270,37 +269,19 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'type src/log.ts',
     ...BASICS
   ],
-  'src/follower/': [
-    'node:',
-    'xstate',
-    'type mysql2/promise',
-    ...THREAD,
-    'machines/follower/',
-    'src/db/',
-    'src/coin/',
-    'type src/service/',
-    'src/log.ts',
-    ...BASICS
-  ],
   'actors/indexer/': [
     'node:',
     'src/indexer/api/',
-    'src/indexer/trial/',
     'src/indexer/loop/',
-    'src/indexer/store/',
-    'src/indexer/pushes/',
-    'src/indexer/block/',
     'src/indexer/profile/',
     'actors/runtime/thread/',
-    'src/db/',
     'src/coin/',
-    'src/log.ts',
-    ...BASICS
+    'src/log.ts'
   ],
   // From what asks a ledger down to what it is made of: each step knows those below it only.
   'src/indexer/api/': [
     ...FASTIFY,
-    'type src/indexer/trial/',
+    'src/indexer/trial/',
     'type src/indexer/loop/',
     'src/indexer/store/',
     'src/indexer/actions/',
@@ -329,8 +310,11 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'node:',
     'xstate',
     'src/indexer/store/',
+    'src/indexer/pushes/',
     'src/indexer/block/',
+    'src/indexer/profile/',
     'type src/indexer/state/',
+    'src/follower/',
     'src/replication/commitment/',
     'type workers/sync/',
     ...THREAD,
@@ -412,6 +396,18 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/indexer/profile/': ['lru-cache', 'type src/indexer/state/', 'type src/db/', 'src/coin/', 'src/consensus/'],
   'src/indexer/state/': ['src/coin/', 'src/consensus/'],
   'src/indexer/definitions/': ['src/db/', ...BASICS],
+  'src/follower/': [
+    'node:',
+    'xstate',
+    'type mysql2/promise',
+    ...THREAD,
+    'machines/follower/',
+    'src/db/',
+    'src/coin/',
+    'type src/service/',
+    'src/log.ts',
+    ...BASICS
+  ],
   'actors/explorer/': [
     'node:',
     'xstate',

@@ -1,0 +1,179 @@
+import { type SigningKey, signingKey } from '../../../consensus/auth-signature.ts';
+import type { Connection } from '../../../db/connection.ts';
+import { PlatformError } from '../../../errors.ts';
+import type { Logger } from '../../../log.ts';
+import { SparseLines } from '../../../sparse-lines.ts';
+import { Mesh } from '../gossip/mesh.ts';
+import { MESH_LIMITS } from '../gossip/options.ts';
+import { matterRulesOf, roundRulesOf, rulesOf, setIdOf } from '../gossip/signatures.ts';
+import type { Journal } from '../journal/journal.ts';
+import { readOpenMatters, readSwapsOf } from '../journal/matter-state.ts';
+import { type Brought, openLog } from '../journal/opening.ts';
+import { RoundJournal } from '../journal/round-journal.ts';
+import { isWellFormed, setState } from '../journal/set-state.ts';
+import type { ValidatorNotices, ValidatorSettings } from './validator-asks.ts';
+import { ValidatorHub } from './validator-hub.ts';
+
+/** Database, settings and listeners of a hub in validator mode. */
+interface RunningHubOptions {
+  /** Connection of this hub alone; closed with it. */
+  readonly connection: Connection;
+  readonly settings: ValidatorSettings;
+  /** Whether a log that cannot be gone on with is kept aside, for the state of the set. */
+  readonly rejoin: boolean;
+  readonly log: Logger;
+  /** Sends a notice to the main thread. */
+  readonly tell: <K extends keyof ValidatorNotices>(type: K, body: ValidatorNotices[K]) => void;
+  /** Called once, when this hub votes no more. */
+  readonly fail: (reason: PlatformError) => void;
+}
+
+const LOOK_EVERY_MS = 500;
+
+/** A hub with an open log, in the mesh of its set. */
+export class RunningHub {
+  readonly hub: ValidatorHub;
+  readonly #options: RunningHubOptions;
+  readonly #mesh: Mesh;
+  readonly #refusals = new SparseLines();
+  #looking: NodeJS.Timeout | undefined;
+  #accused = 0;
+  /** Last state, questions and duties that were sent, as texts. */
+  #sent = { state: '', questions: '[]', duties: '[]' };
+
+  private constructor(options: RunningHubOptions, set: string, journal: Journal) {
+    this.#options = options;
+    const key = signingKey(options.settings.seed);
+    this.#mesh = this.#makeMesh(key, set);
+    this.hub = this.#makeHub(key, set, journal);
+  }
+
+  /**
+   * Opens the log, joins the mesh, and votes.
+   *
+   * @throws {PlatformError} LOG_OUT_OF_ORDER, HUB_HALTED, DATABASE_UNAVAILABLE
+   */
+  static async start(options: RunningHubOptions): Promise<RunningHub> {
+    const { connection, settings, rejoin, log } = options;
+    const set = setIdOf(settings.set);
+    const machine = setState({ rounds: roundRulesOf(settings.set), matters: matterRulesOf(settings.set) });
+    const { journal, brought, aside } = await openLog(connection, { set, rejoin, machine, now: Date.now() });
+    if (aside !== null)
+      log.warn(`the log of this hub is kept in the tables consensus_..._${aside}: it takes the state of its set`);
+    const running = new RunningHub(options, set, journal);
+    await running.#begin(brought, set);
+    return running;
+  }
+
+  async #begin(brought: Brought | null, set: string): Promise<void> {
+    const { settings, log } = this.#options;
+    await this.#mesh.start();
+    await this.hub.start();
+    this.#looking = setInterval(() => this.#tellState(), LOOK_EVERY_MS);
+    this.#tellState();
+    void this.#bring(brought);
+    log.info({ key: signingKey(settings.seed).pubkey, set, port: settings.port }, 'this hub is in validator mode');
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#looking);
+    await this.hub.stop();
+    await this.#mesh.stop();
+    this.#options.connection.destroy();
+  }
+
+  #makeMesh(key: SigningKey, set: string): Mesh {
+    const { settings, log } = this.#options;
+    const { version, seeds, host, port, addr, denied, reconnectBaseMs, reconnectMaxMs } = settings;
+    const members = new Set(settings.set.keys);
+    return new Mesh({
+      key,
+      set,
+      version,
+      seeds,
+      host,
+      port,
+      addr,
+      limits: { ...MESH_LIMITS, reconnectBaseMs, reconnectMaxMs },
+      denied: new Set(denied),
+      now: Date.now,
+      members: () => members,
+      standing: () => this.hub.standing,
+      onMessage: (envelope) => this.hub.receive(envelope),
+      onFault: (fault, peer) => {
+        if (fault === 'seen before') return; // each message comes by several ways
+        const more = this.#refusals.take(`${fault} ${peer}`);
+        if (more !== null) log.warn({ peer, more }, `a message of another hub was refused: ${fault}`);
+      }
+    });
+  }
+
+  #makeHub(key: SigningKey, set: string, journal: Journal): ValidatorHub {
+    const { connection, settings, log, tell, fail } = this.#options;
+    const { disabled, writeTimeoutMs, logKeep } = settings;
+    return new ValidatorHub({
+      key,
+      set,
+      journal,
+      roundJournal: new RoundJournal(connection),
+      roundRules: roundRulesOf(settings.set),
+      readOpenMatters: () => readOpenMatters(connection),
+      readOwnSwaps: () => readSwapsOf(connection, key.pubkey),
+      disabled,
+      gossip: this.#mesh,
+      now: Date.now,
+      writeTimeoutMs,
+      logKeep,
+      rules: rulesOf(settings.set, key.pubkey, isWellFormed),
+      onRound: (time) => tell('priced', time),
+      onEvidence: (first, second) => {
+        this.#accused += 1;
+        log.error({ first, second }, `hub ${first.sender} signed two messages for one place`);
+      },
+      onHalt: (reason) => {
+        const { standing } = this.hub;
+        tell('validator', { phase: 'halted', ...standing, peers: [], tests: [], accused: this.#accused, round: null });
+        fail(reason);
+      }
+    });
+  }
+
+  /** Tells the state, the questions about chains, and the duties, each when it has changed. */
+  #tellState(): void {
+    const { tell } = this.#options;
+    const { hub } = this;
+    const round = hub.rounds?.last ?? null;
+    const { tests } = hub.capabilities;
+    const { peers } = this.#mesh;
+    const state = { phase: hub.phase, ...hub.standing, peers, tests, accused: this.#accused, round };
+    const { questions } = hub.witness;
+    const duties = hub.publishing?.duties ?? [];
+    const texts = {
+      state: JSON.stringify(state),
+      questions: JSON.stringify(questions),
+      duties: JSON.stringify(duties)
+    };
+    if (texts.state !== this.#sent.state) tell('validator', state);
+    if (texts.questions !== this.#sent.questions) tell('questions', questions);
+    if (texts.duties !== this.#sent.duties) tell('duties', duties);
+    this.#sent = texts;
+  }
+
+  /** Tells the set the configuration that this hub had before, unless an earlier start did. The set takes the first one alone. */
+  async #bring(brought: Brought | null): Promise<void> {
+    const { hub } = this;
+    const { log } = this.#options;
+    if (!brought || hub.isWaiting) return;
+    const { body, entries, refused } = brought;
+    if (refused > 0) log.warn(`${refused} entries that updateconfig would not take stay behind, in configs_before_set`);
+    try {
+      const seq = await hub.submit(body);
+      log.info({ seq }, `the set has the configuration of this hub: ${entries} entries`);
+    } catch (caught) {
+      const { message } = PlatformError.from(caught);
+      log.error(
+        `the configuration that this hub had before its set did not become that of the set: ${message}; see configs_before_set`
+      );
+    }
+  }
+}

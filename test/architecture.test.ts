@@ -54,6 +54,15 @@ function cyclesOf(imports: ReadonlyMap<string, readonly string[]>): string[] {
   return cycles;
 }
 
+test('an entry of an actor has at most 100 lines: it wires parts, provides the machine, and reports', () => {
+  const entries = readAll('actors/*/*.ts').filter(({ file }) => !file.startsWith('actors/runtime/'));
+  assert.ok(entries.some(({ file }) => file === 'actors/source/actor.ts'));
+  const long = entries
+    .map(({ file, source }) => ({ file, lines: source.split('\n').length - 1 }))
+    .filter(({ lines }) => lines > 100);
+  assert.deepEqual(long, [], 'move its logic to the room in src/ that it belongs to');
+});
+
 test('the stand-ins for peers of other makes share no code with the project', () => {
   const allowed = /^(?:node:|ws$|mysql2\/promise$|\.\/)/;
   const stands = globSync('test/support/stand-in/*.ts');

@@ -38,6 +38,12 @@ export class ReplicaCommitment implements GroupExaminer {
     this.#tracker = new StateTracker({ ...options, names: options.data.id });
   }
 
+  /** Returns null where no roots are compared: no domain is set, or the database has no ledger. */
+  static of(options: Omit<ReplicaCommitmentOptions, 'domain'>): ReplicaCommitment | null {
+    const { id, stateDomain: domain } = options.data;
+    return domain === null || id.dbType !== 'indexer' ? null : new ReplicaCommitment({ ...options, domain });
+  }
+
   get report(): StateCommitment {
     return this.#tracker.report;
   }

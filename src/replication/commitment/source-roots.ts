@@ -10,7 +10,7 @@ import { findStateTables, readBlockRoot, readLeaves } from '../tables/state-read
 import { GROUP_LEAVES_MAX, StateTracker, type TrackerOptions } from './state-tracker.ts';
 
 interface SourceRootsOptions extends Omit<TrackerOptions, 'names'> {
-  readonly data: Pick<SourceActorData, 'id' | 'localTables'>;
+  readonly data: Pick<SourceActorData, 'id' | 'localTables' | 'stateDomain'>;
   readonly open: () => Promise<Connection>;
 }
 
@@ -27,6 +27,12 @@ export class SourceRoots {
   constructor(options: SourceRootsOptions) {
     this.#options = options;
     this.#tracker = new StateTracker({ ...options, names: options.data.id });
+  }
+
+  /** Returns null where no roots are computed: no domain is set, or the database has no ledger. */
+  static of(options: Omit<SourceRootsOptions, 'domain'>): SourceRoots | null {
+    const { id, stateDomain: domain } = options.data;
+    return domain === null || id.dbType !== 'indexer' ? null : new SourceRoots({ ...options, domain });
   }
 
   get report(): StateCommitment {

@@ -3,6 +3,7 @@ import { Effects } from '../../../actors/runtime/thread/effects.ts';
 import { databaseError } from '../../db/connection.ts';
 import type { Logger } from '../../log.ts';
 import type { PollPace } from './feed/poll-pace.ts';
+import type { Source } from './source.ts';
 
 /** Codes of faults that open the circuit: nothing can be read. */
 const OUTAGES: ReadonlySet<string> = new Set(['DATABASE_UNAVAILABLE', 'DATABASE_REFUSED']);
@@ -47,4 +48,25 @@ export function sourceEffects({ breaker, pace, log, letGo, waiting, faulted }: S
     pauseMs: (tookMs, fault) => Math.ceil(pace.pauseMs(tookMs, fault !== null))
   });
   return effects;
+}
+
+/** Returns the effects that a source's machine invokes, by name. */
+export function sourceActors(effects: Effects, { feed, transparency }: Source, pace: PollPace) {
+  return {
+    start: effects.effect<void>('start', async () => {
+      await transparency.prepare();
+      return (await feed.start()) ? undefined : null;
+    }),
+    backfill: effects.effect('backfill', () => transparency.backfill()),
+    poll: effects.effect('poll', async () => {
+      pace.begin();
+      await transparency.committed();
+      const found = await feed.poll();
+      if (found !== 'same') return found;
+      await feed.rest();
+      return null;
+    }),
+    broadcastGroup: effects.effect('broadcastGroup', () => feed.broadcastGroup()),
+    broadcastReorg: effects.effect('broadcastReorg', () => feed.broadcastReorg())
+  };
 }

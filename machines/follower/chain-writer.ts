@@ -1,23 +1,18 @@
 import { assign, setup } from 'xstate';
 import { effect, hasErrorCode } from '../runtime/effect.ts';
-
-/** Limits of a service that writes a chain. */
-interface ChainWriterInput {
-  /** Deepest rollback without an operator's permission, in blocks. */
-  readonly maxRollbackDepth: number;
-  /** Pause before a lost database is opened again, in milliseconds. */
-  readonly reconnectDelayMs: number;
-}
-
-interface ChainWriterContext extends ChainWriterInput {
-  /** Fault that ended the last effect; null if none did. */
-  readonly fault: unknown;
-}
-
-/** State of the halt in an opened database. */
-export interface Opened {
-  readonly isHalted: boolean;
-}
+import {
+  FOLLOWER_DELAYS,
+  FOLLOWER_STATES,
+  type FollowerContext,
+  type FollowerEvent,
+  type FollowerInput,
+  type ForkDepth,
+  faultOf,
+  isFound,
+  isHalted,
+  isTooDeep,
+  type Opened
+} from './follower.ts';
 
 /**
  * Result of a look at the node's chain.
@@ -28,22 +23,13 @@ export interface Opened {
  */
 export type Found = 'tip' | 'blocks' | 'fork' | 'behind' | 'gathered';
 
-/** Depth of a fork, 0 if the node by now has no other block, and whether an operator allows a rollback of any depth. */
-export interface Fork {
-  readonly depth: number;
-  readonly isAllowed: boolean;
-}
+/** Fork of the node's chain from ours; its depth is 0 if the node by now has no other block. */
+export type Fork = ForkDepth;
 
-/** Pause before a refused block is tried again, in milliseconds: someone has to change the database meanwhile. */
-const REFUSAL_DELAY_MS = 10_000;
-
-const isHalted = ({ event }: { event: { output: Opened } }): boolean => event.output.isHalted;
-const fork = ({ event }: { event: { output: Found } }): boolean => event.output === 'fork';
-const behind = ({ event }: { event: { output: Found } }): boolean => event.output === 'behind';
+const fork = isFound<Found>('fork');
+const behind = isFound<Found>('behind');
+const gathered = isFound<Found>('gathered');
 const hasNoFork = ({ event }: { event: { output: Fork } }): boolean => event.output.depth === 0;
-const gathered = ({ event }: { event: { output: Found } }): boolean => event.output === 'gathered';
-const isTooDeep = ({ context, event }: { context: ChainWriterContext; event: { output: Fork } }): boolean =>
-  event.output.depth > context.maxRollbackDepth && !event.output.isAllowed;
 
 /**
  * Policy of a service that writes the chain of a coin node into a database.
@@ -59,9 +45,9 @@ const isTooDeep = ({ context, event }: { context: ChainWriterContext; event: { o
  */
 const chainWriter = setup({
   types: {
-    input: {} as ChainWriterInput,
-    context: {} as ChainWriterContext,
-    events: {} as { readonly type: 'stop.requested' }
+    input: {} as FollowerInput,
+    context: {} as FollowerContext,
+    events: {} as FollowerEvent
   },
   actors: {
     connect: effect<Opened>('connect'),
@@ -77,9 +63,9 @@ const chainWriter = setup({
     close: effect<void>('close')
   },
   actions: {
-    keepFault: assign({ fault: ({ event }) => (event as unknown as { error: unknown }).error })
+    keepFault: assign({ fault: faultOf })
   },
-  delays: { reconnectDelay: ({ context }) => context.reconnectDelayMs, refusalDelay: REFUSAL_DELAY_MS }
+  delays: FOLLOWER_DELAYS
 });
 
 const chainWriterMachine = (id: string) => {
@@ -103,9 +89,6 @@ const chainWriterMachine = (id: string) => {
           onError
         }
       },
-      /** The database refuses a statement for its content. */
-      refusedByDatabase: { after: { refusalDelay: 'connecting' } },
-      reconnecting: { after: { reconnectDelay: 'connecting' } },
       waitingForNode: { invoke: { id: 'awaitNode', src: 'awaitNode', onDone: 'parsing', onError } },
       parsing: {
         initial: 'catchingUp',
@@ -164,9 +147,7 @@ const chainWriterMachine = (id: string) => {
       refusing: { invoke: { id: 'refuse', src: 'refuse', onDone: 'halted', onError } },
       /** Waits until an operator acts, or the node has our newest block again. */
       halted: { invoke: { id: 'watchHalt', src: 'watchHalt', onDone: 'waitingForNode', onError } },
-      stopping: { invoke: { id: 'close', src: 'close', onDone: 'stopped', onError: 'stopped' } },
-      stopped: { type: 'final' },
-      failed: { type: 'final' }
+      ...FOLLOWER_STATES
     }
   });
 };

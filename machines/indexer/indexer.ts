@@ -1,13 +1,18 @@
 import { assign, setup } from 'xstate';
+import {
+  FOLLOWER_DELAYS,
+  FOLLOWER_STATES,
+  type FollowerContext,
+  type FollowerEvent,
+  type FollowerInput,
+  type ForkDepth,
+  faultOf,
+  isFound,
+  isHalted,
+  isTooDeep,
+  type Opened
+} from '../follower/follower.ts';
 import { effect, finalError, hasErrorCode } from '../runtime/effect.ts';
-
-/** Limits of an indexer. */
-interface IndexerInput {
-  /** Deepest rollback without an operator's permission, in blocks. */
-  readonly maxRollbackDepth: number;
-  /** Pause before a lost database is opened again, in milliseconds. */
-  readonly reconnectDelayMs: number;
-}
 
 /** Code and reason of a halt: the indexer does not go on by itself. */
 export interface Refusal {
@@ -15,17 +20,10 @@ export interface Refusal {
   readonly reason: string;
 }
 
-/** State of the halt in the opened databases. */
-export interface Opened {
-  readonly isHalted: boolean;
-}
-
-/** Fork of the decoder's chain from ours: place, depth, and whether an operator allows a rollback of any depth. */
-export interface Fork {
+/** Fork of the decoder's chain from ours. */
+export interface Fork extends ForkDepth {
   /** First block to roll back. */
   readonly height: number;
-  readonly depth: number;
-  readonly isAllowed: boolean;
 }
 
 /**
@@ -40,24 +38,17 @@ export type Found = 'blocks' | 'tip' | 'behind' | Fork;
  */
 export type Read = 'blocks' | 'fork' | 'unpriced';
 
-interface IndexerContext extends IndexerInput {
+interface IndexerContext extends FollowerContext {
   readonly refusal: Refusal | null;
   /** First block to roll back. */
   readonly forkHeight: number | null;
-  /** Fault that ended the last effect; null if no effect failed for good. */
-  readonly fault: unknown;
 }
 
-const isHalted = ({ event }: { event: { output: Opened } }): boolean => event.output.isHalted;
-const blocks = ({ event }: { event: { output: Found } }): boolean => event.output === 'blocks';
-const tip = ({ event }: { event: { output: Found } }): boolean => event.output === 'tip';
-const behind = ({ event }: { event: { output: Found } }): boolean => event.output === 'behind';
-const fork = ({ event }: { event: { output: Read } }): boolean => event.output === 'fork';
-const unpriced = ({ event }: { event: { output: Read } }): boolean => event.output === 'unpriced';
-const isTooDeep = ({ context, event }: { context: IndexerContext; event: { output: Found } }): boolean => {
-  const { output } = event;
-  return typeof output === 'object' && output.depth > context.maxRollbackDepth && !output.isAllowed;
-};
+const blocks = isFound('blocks');
+const tip = isFound('tip');
+const behind = isFound('behind');
+const fork = isFound('fork');
+const unpriced = isFound('unpriced');
 
 /** Transitions for a decoder's chain that has blocks for us, lacks some, or is another. */
 const found = [
@@ -66,9 +57,6 @@ const found = [
   { guard: isTooDeep, target: 'refusing', actions: 'refuseRollback' },
   { target: 'rollingBack', actions: 'keepFork' }
 ] as const;
-
-/** Pause before a statement is tried again that the database refuses for its content, in milliseconds. */
-const REFUSAL_DELAY_MS = 10_000;
 
 const isBug = hasErrorCode('INTERNAL');
 const noRetryMends = (step: { event: { error: unknown } }): boolean => finalError(step) || isBug(step);
@@ -100,9 +88,9 @@ const onLedgerError = [
  */
 export const indexerMachine = setup({
   types: {
-    input: {} as IndexerInput,
+    input: {} as FollowerInput,
     context: {} as IndexerContext,
-    events: {} as { readonly type: 'stop.requested' }
+    events: {} as FollowerEvent
   },
   actors: {
     connect: effect<Opened>('connect'),
@@ -117,7 +105,7 @@ export const indexerMachine = setup({
     close: effect<void>('close')
   },
   actions: {
-    keepFault: assign({ fault: ({ event }) => (event as unknown as { error: unknown }).error }),
+    keepFault: assign({ fault: faultOf }),
     keepFork: assign({ forkHeight: ({ event }) => (event as unknown as { output: Fork }).output.height }),
     refuseRollback: assign({
       refusal: ({ event }) => {
@@ -135,7 +123,7 @@ export const indexerMachine = setup({
       }
     })
   },
-  delays: { reconnectDelay: ({ context }) => context.reconnectDelayMs, refusalDelay: REFUSAL_DELAY_MS }
+  delays: FOLLOWER_DELAYS
 }).createMachine({
   id: 'indexer',
   context: ({ input }) => ({ ...input, refusal: null, forkHeight: null, fault: null }),
@@ -150,9 +138,6 @@ export const indexerMachine = setup({
         onError
       }
     },
-    reconnecting: { after: { reconnectDelay: 'connecting' } },
-    /** The database refuses a statement for its content. */
-    refusedByDatabase: { after: { refusalDelay: 'connecting' } },
     /** Compares our newest block with the decoder's. */
     inspecting: {
       invoke: {
@@ -213,8 +198,6 @@ export const indexerMachine = setup({
       }
     },
     halted: {},
-    stopping: { invoke: { id: 'close', src: 'close', onDone: 'stopped', onError: 'stopped' } },
-    stopped: { type: 'final' },
-    failed: { type: 'final' }
+    ...FOLLOWER_STATES
   }
 });

@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox';
+import { isRunning } from '../follower/readiness.ts';
 import {
   type ChainReport,
   type ChainView,
-  isRunning,
   isSynced,
   isTipStale,
   knownLagOf,

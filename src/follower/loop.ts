@@ -1,12 +1,14 @@
-import { createActor, type InspectionEvent, waitFor } from 'xstate';
+import { createActor, type InspectionEvent } from 'xstate';
 import { stateText } from '../../actors/runtime/observe.ts';
 import { Effects } from '../../actors/runtime/thread/effects.ts';
 import type { decoderMachine } from '../../machines/follower/chain-writer.ts';
 import { type ErrorCode, PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { type Alarm, alarmOf, isOfStatement } from '../wire/state/alarm.ts';
+import { type Alarm, alarmOf } from '../wire/state/alarm.ts';
 import { monotonicMs } from '../wire/state/monotonic.ts';
+import { FaultAlarm } from './faults.ts';
 import type { ChainReport } from './report.ts';
+import { runFollower } from './run.ts';
 import type { BlockStore, ChainWork } from './work.ts';
 
 /** The work of a loop, for any kind of block. */
@@ -42,7 +44,7 @@ export class ChainLoop {
   readonly #effects: Effects;
   readonly #machine;
   #isReachable: boolean | null = null;
-  #fault: { readonly effect: string; readonly alarm: Alarm } | null = null;
+  readonly #fault = new FaultAlarm();
   #passing: Alarm | null = null;
 
   constructor(options: ChainLoopOptions) {
@@ -52,15 +54,11 @@ export class ChainLoop {
       proofs: ['awaitNode', 'takeBlocks', 'load', 'watchTip', 'awaitBlocks'],
       toFault: (caught) => PlatformError.from(caught),
       onFault: (fault, effect) => {
-        this.#fault = { effect, alarm: alarmOf(fault, this.#fault?.alarm ?? null, monotonicMs()) };
+        this.#fault.note(fault, effect);
         log.warn({ code: fault.code, retryInMs: retryDelayMs, hint: fault.hint }, fault.message);
         work.distrust();
       },
-      onSuccess: (effect) => {
-        // Refused rows are refused again, and a slow statement is slow again: nothing but the same effect ends that.
-        const isOver = this.#fault?.effect === effect || !isOfStatement(this.#fault?.alarm);
-        if (isOver && this.#effects.lastFault === null) this.#fault = null;
-      },
+      onSuccess: (effect) => this.#fault.end(effect, this.#effects.lastFault === null),
       isRetried: ({ code, policy }, effect) => policy === 'restart' && !LEAVES_STATE.has(code) && effect !== 'close',
       pauseMs: (_, fault) => (fault ? retryDelayMs : 0)
     });
@@ -76,15 +74,9 @@ export class ChainLoop {
    * @throws {PlatformError} what waiting does not mend: DATABASE_REFUSED, NODE_MISMATCH, INTERNAL
    */
   async run(signal: AbortSignal): Promise<void> {
-    const stop = () => this.#machine.send({ type: 'stop.requested' });
-    this.#machine.start();
-    signal.addEventListener('abort', stop, { once: true });
-    if (signal.aborted) stop();
     try {
-      const ended = await waitFor(this.#machine, ({ status }) => status !== 'active');
-      if (ended.matches('failed')) throw ended.context.fault;
+      await runFollower(this.#machine, signal);
     } finally {
-      signal.removeEventListener('abort', stop);
       await this.#options.work.close();
     }
   }
@@ -119,7 +111,7 @@ export class ChainLoop {
     if (work.facts.haltReason !== null) return null;
     const error = this.#passingError();
     this.#passing = error && alarmOf(error, this.#passing, monotonicMs());
-    return this.#fault?.alarm ?? work.alarm ?? this.#passing;
+    return this.#fault.current ?? work.alarm ?? this.#passing;
   }
 
   #passingError(): PlatformError | null {

@@ -30,10 +30,16 @@ export function chainPipeline(id: ActorId, view: ChainView, now: number): Pipeli
     ...peerCondition(report?.isDatabaseReachable ?? null, 'reconnecting until it answers'),
     height: written
   };
-  const arriving = arrowOf(node, writer, writer, written);
+  const { nodes, edges } = wayOf(node, writer, database);
+  const [arriving, ...others] = edges;
+  return { nodes, edges: isHeard === false ? [{ ...arriving!, lag: null }, ...others] : edges };
+}
+
+/** Returns the way of blocks from where they come from, through the service that follows them, into its database. */
+export function wayOf(source: PipelineNode, writer: PipelineNode, database: PipelineNode): Pipeline {
   return {
-    nodes: [node, writer, database],
-    edges: [isHeard === false ? { ...arriving, lag: null } : arriving, arrowOf(writer, database, database, written)]
+    nodes: [source, writer, database],
+    edges: [arrowOf(source, writer, writer, writer.height), arrowOf(writer, database, database, database.height)]
   };
 }
 

@@ -1,8 +1,10 @@
 import type { Readiness } from '../service/routes/readiness.ts';
 import { type Alarm, alarmText, isOfStatement } from '../wire/state/alarm.ts';
+import type { LoopView } from '../wire/state/loop-view.ts';
 import { monotonicMs } from '../wire/state/monotonic.ts';
 import type { ActorReport } from '../wire/state/report.ts';
 import type { Staleness } from '../wire/state/staleness.ts';
+import { lagBetween, readinessFrom, SYNCED_WITHIN_BLOCKS } from './readiness.ts';
 
 /** Newest report of the loop of a service that writes a chain. Times are those of monotonicMs(). */
 export interface ChainReport {
@@ -27,29 +29,21 @@ export interface ChainReport {
 }
 
 /** State of a loop as the main thread knows it. */
-export interface ChainView<Report extends ChainReport = ChainReport> {
-  /** Newest report; null before the first one. It stays after the loop's death. */
-  readonly report: Report | null;
-  /** Reason not to rely on the report: the loop is down, silent, or no further since it was started again; or null. */
-  readonly crash: string | null;
-}
+export type ChainView<Report extends ChainReport = ChainReport> = LoopView<Report>;
 
 /** Longest time between two requests for the node's tip, in milliseconds. */
 const TIP_REFRESH_MS = 4_000;
 /** Age from which the node's tip says nothing about the present, in milliseconds. */
 export const TIP_STALE_MS = 2 * TIP_REFRESH_MS;
-/** Distance from the node's tip, in blocks, within which a service counts as caught up. */
-export const SYNCED_WITHIN_BLOCKS = 3;
 
 /** Returns the readiness that load balancers read. @param now monotonic milliseconds */
 export function readinessOf({ report, crash }: ChainView, now = monotonicMs()): Readiness {
-  if (report?.haltReason != null) return 'halted';
-  if (crash !== null || report?.isDatabaseReachable === false) return 'unavailable';
-  const lag = report && lagOf(report);
-  if (isOfStatement(report?.alarm)) return 'unavailable';
-  if (lag === null) return 'starting';
-  if (report?.alarm || (report && isTipStale(report, now))) return 'behind';
-  return lag > SYNCED_WITHIN_BLOCKS ? 'behind' : 'ready';
+  return readinessFrom({
+    haltReason: report?.haltReason,
+    isDown: crash !== null || report?.isDatabaseReachable === false || isOfStatement(report?.alarm),
+    lag: report && lagOf(report),
+    isWaiting: report !== null && (report.alarm != null || isTipStale(report, now))
+  });
 }
 
 /** Returns the part of a report that console and metrics read. @param now monotonic milliseconds */
@@ -72,7 +66,7 @@ export function knownLagOf(report: ChainReport, now: number): number | null {
 
 /** Returns the number of blocks that the node had at its last answer and the database lacks; null if it is not known. */
 function lagOf({ nodeHeight, lastProcessedBlock }: ChainReport): number | null {
-  return nodeHeight === null || lastProcessedBlock === null ? null : Math.max(0, nodeHeight - lastProcessedBlock);
+  return lagBetween(nodeHeight, lastProcessedBlock);
 }
 
 /** Returns whether the loop takes blocks and is near its node's tip, and the node near that of its network. */
@@ -116,9 +110,4 @@ function tipAgeS({ nodePolledAt }: ChainReport, now: number): number | null {
 export function toldStaleness(report: ChainReport | null, now: number): Staleness {
   if (!report || !isTipStale(report, now)) return {};
   return { node_height_stale: true, node_age_s: tipAgeS(report, now)! };
-}
-
-/** Returns whether the loop lives and has not halted. */
-export function isRunning({ report, crash }: ChainView): boolean {
-  return report !== null && crash === null && report.haltReason === null;
 }

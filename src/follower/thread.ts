@@ -12,6 +12,7 @@ import { MempoolLoop, type MempoolSteps } from './mempool-loop.ts';
 import { scanParallelism } from './range-feed.ts';
 import { type ChainReport, isNearTip } from './report.ts';
 import { reportUntil } from './reporting.ts';
+import { RETRY_DELAY_MS } from './run.ts';
 
 /** Start data of the thread of an actor that writes a chain. */
 export interface ChainThreadData {
@@ -35,8 +36,6 @@ interface ChainThreadRun<Report extends ChainReport> extends Pick<ChainLoopOptio
   /** The report of this service, from what any loop says of itself. */
   readonly reportOf: (report: ChainReport) => Report;
 }
-
-const RETRY_DELAY_MS = 3_000;
 
 /** By state of the machine: the thing that the loop waits for. */
 const WAITS: Readonly<Record<string, string>> = {

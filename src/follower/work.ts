@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Fork, Found, Opened } from '../../machines/follower/chain-writer.ts';
+import type { Fork, Found } from '../../machines/follower/chain-writer.ts';
+import type { Opened } from '../../machines/follower/follower.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import type { NodeChain, NodeNeeds, NodeTip } from '../coin/node/node-chain.ts';
 import type { WriterHalt } from '../db/halts.ts';

@@ -4,7 +4,7 @@ import type { ChainNetwork } from '../coin/chains.ts';
 import { addressScript } from '../coin/script/address-script.ts';
 import { readProgram, type ScriptKind } from '../coin/script/pay-scripts.ts';
 import { type ErrorCode, PlatformError } from '../errors.ts';
-import { SYNCED_WITHIN_BLOCKS } from '../follower/report.ts';
+import { SYNCED_WITHIN_BLOCKS } from '../follower/readiness.ts';
 import { JsonResult } from '../service/rpc/json-result.ts';
 import { pingMethod, type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
 import { wholeNumber } from '../service/schema/parameters.ts';

@@ -1,7 +1,8 @@
 import type { ExplorerActorData, ExplorerAsks } from '../../../actors/explorer/actor.ts';
 import type { ChainNetwork } from '../../coin/chains.ts';
 import type { Logger } from '../../log.ts';
-import type { LoopView, OpenLoops } from '../../service/life/supervised.ts';
+import type { OpenLoops } from '../../service/life/supervised.ts';
+import type { LoopView } from '../../wire/state/loop-view.ts';
 import type { Coin } from '../coins.ts';
 import { askIndexer } from '../indexer-calls.ts';
 import type { ExplorerReport } from '../report.ts';

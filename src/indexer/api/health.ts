@@ -1,20 +1,15 @@
 import Type, { type Static } from 'typebox';
+import { isRunning, lagBetween, readinessFrom, SYNCED_WITHIN_BLOCKS } from '../../follower/readiness.ts';
 import type { Readiness } from '../../service/routes/readiness.ts';
 import { OrNull } from '../../wire/or-null.ts';
 import { AlarmSchema, alarmText, isOfStatement, stoppedS, toldAlarm } from '../../wire/state/alarm.ts';
+import type { LoopView } from '../../wire/state/loop-view.ts';
 import { monotonicMs } from '../../wire/state/monotonic.ts';
 import type { ActorReport } from '../../wire/state/report.ts';
 import type { IndexerReport } from '../loop/report.ts';
 
 /** State of the loop as the main thread knows it. */
-export interface IndexerView {
-  /** Newest report; null before the first one, and after the loop's death. */
-  readonly report: IndexerReport | null;
-  /** Reason not to rely on the report: the loop is down, silent, or no further since it was started again; or null. */
-  readonly crash: string | null;
-}
-
-const SYNCED_WITHIN_BLOCKS = 3;
+export type IndexerView = LoopView<IndexerReport>;
 
 const HeightOrNull = OrNull(Type.Integer());
 const Circuit = Type.Union([Type.Literal('closed'), Type.Literal('open'), Type.Literal('half-open')]);
@@ -76,7 +71,7 @@ export const LatestBlockSchema = Type.Object({
 /** Returns the indexer's health from its loop's newest report. */
 export function healthOf({ report, crash }: IndexerView, now = monotonicMs()): Static<typeof HealthSchema> {
   const lag = report && lagOf(report);
-  const running = report !== null && crash === null && report.haltReason === null;
+  const running = isRunning({ report, crash });
   const hasDatabases = report?.decoderDbCircuit === 'closed' && report.indexerDbCircuit === 'closed';
   return {
     status: running && hasDatabases && refusalOf(report) === null ? 'healthy' : 'unhealthy',
@@ -112,14 +107,13 @@ export function latestBlockOf(view: IndexerView): Static<typeof LatestBlockSchem
 
 /** Returns the readiness that load balancers read. */
 export function readinessOf({ report, crash }: IndexerView): Readiness {
-  if (report?.haltReason != null) return 'halted';
-  if (crash !== null || report?.decoderDbCircuit === 'open' || report?.indexerDbCircuit === 'open')
-    return 'unavailable';
-  if (refusalOf(report) !== null) return 'unavailable';
-  const lag = report && lagOf(report);
-  if (lag === null) return 'starting';
-  if (report && isWaiting(report)) return 'behind';
-  return lag > SYNCED_WITHIN_BLOCKS ? 'behind' : 'ready';
+  const isOpen = report?.decoderDbCircuit === 'open' || report?.indexerDbCircuit === 'open';
+  return readinessFrom({
+    haltReason: report?.haltReason,
+    isDown: crash !== null || isOpen || refusalOf(report) !== null,
+    lag: report && lagOf(report),
+    isWaiting: isWaiting(report)
+  });
 }
 
 /** Returns the part of a report that console and metrics read. */
@@ -136,8 +130,8 @@ export function actorReportOf(report: IndexerReport): ActorReport {
 }
 
 /** Returns whether a lag of 0 may be false: the decoder has started over, stopped, or does not go on. */
-function isWaiting({ waitReason, alarm }: IndexerReport): boolean {
-  return waitReason !== null || alarm?.code === 'UPSTREAM_STOPPED';
+function isWaiting(report: IndexerReport | null): boolean {
+  return report !== null && (report.waitReason !== null || report.alarm?.code === 'UPSTREAM_STOPPED');
 }
 
 /**
@@ -150,5 +144,5 @@ function refusalOf(report: IndexerReport | null): string | null {
 }
 
 function lagOf({ decoderBlock, lastIndexedBlock }: IndexerReport): number | null {
-  return decoderBlock === null || lastIndexedBlock === null ? null : Math.max(0, decoderBlock - lastIndexedBlock);
+  return lagBetween(decoderBlock, lastIndexedBlock);
 }

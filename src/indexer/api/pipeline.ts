@@ -1,7 +1,8 @@
+import { wayOf } from '../../follower/pipeline.ts';
 import { type ActorId, actorKey } from '../../wire/state/actor.ts';
 import { type Alarm, alarmText } from '../../wire/state/alarm.ts';
 import { type Condition, loopCondition, peerCondition } from '../../wire/state/condition.ts';
-import { arrowOf, boxOf, type Pipeline, type PipelineNode } from '../../wire/state/pipeline.ts';
+import { boxOf, type Pipeline, type PipelineNode } from '../../wire/state/pipeline.ts';
 import type { Circuit } from '../../wire/state/report.ts';
 import { healthOf, type IndexerView } from './health.ts';
 
@@ -24,10 +25,7 @@ export function indexerPipeline(id: ActorId, view: IndexerView): Pipeline {
     ...databaseCondition(indexerDbCircuit),
     height: lastIndexedBlock
   };
-  return {
-    nodes: [source, indexer, database],
-    edges: [arrowOf(source, indexer, indexer, indexer.height), arrowOf(indexer, database, database, database.height)]
-  };
+  return wayOf(source, indexer, database);
 }
 
 /** Returns the condition of a database from the circuit breaker of its user. */

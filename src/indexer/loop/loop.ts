@@ -1,13 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createActor, type InspectionEvent, waitFor } from 'xstate';
+import { createActor, type InspectionEvent } from 'xstate';
 import { stateText } from '../../../actors/runtime/observe.ts';
 import type { CircuitBreaker } from '../../../actors/runtime/thread/circuit.ts';
 import { Effects } from '../../../actors/runtime/thread/effects.ts';
 import { type Found, indexerMachine, type Refusal } from '../../../machines/indexer/indexer.ts';
 import { watchdogMachine } from '../../../machines/indexer/watchdog.ts';
 import { hasCode, PlatformError } from '../../errors.ts';
+import { FaultAlarm } from '../../follower/faults.ts';
+import { runFollower } from '../../follower/run.ts';
 import type { Logger } from '../../log.ts';
-import { type Alarm, alarmOf, isOfStatement } from '../../wire/state/alarm.ts';
+import { type Alarm, alarmOf } from '../../wire/state/alarm.ts';
 import { monotonicMs } from '../../wire/state/monotonic.ts';
 import { type Progress, placeText } from '../block/progress.ts';
 import type { TimedOut } from '../store/timeouts.ts';
@@ -18,7 +20,6 @@ type Database = 'decoder' | 'indexer';
 
 /** Faults that are not those of a database that fails. */
 const ANSWERED = ['LEDGER_INSANE', 'ROWS_REFUSED', 'STATEMENT_TOO_SLOW', 'PRICES_REPLACED'] as const;
-const WRITING: ReadonlySet<string> = new Set(['write', 'rollBack']);
 /** Time without progress in a block before it is reported, in milliseconds. */
 const DELAY_MS = 8_000;
 /** Duration of a look at a database before it is reported: while there is no block, no other statement waits. */
@@ -52,7 +53,7 @@ export class IndexerLoop {
   readonly #effects: Effects;
   readonly #machine;
   readonly #watchdog;
-  #fault: { readonly effect: string; readonly alarm: Alarm } | null = null;
+  readonly #fault = new FaultAlarm(['write', 'rollBack']);
   #late: Alarm | null = null;
   /** Look at a database that is under way. */
   #look: { readonly database: Database; readonly began: number } | null = null;
@@ -68,15 +69,12 @@ export class IndexerLoop {
       toFault: (caught) => PlatformError.from(caught),
       onFault: (fault, effect) => {
         const { code, policy, hint, message } = fault;
-        this.#fault = { effect, alarm: alarmOf(fault, this.#fault?.alarm ?? null, monotonicMs()) };
+        this.#fault.note(fault, effect);
         if (policy === 'restart' && code !== 'INTERNAL') log.warn({ code, retryInMs: retryDelayMs, hint }, message);
       },
       onSuccess: (effect) => {
         this.#movedAt = monotonicMs();
-        // Refused rows are refused again, so the fault stays until the same effect succeeds, or one that writes.
-        const isProof = effect === this.#fault?.effect || WRITING.has(effect);
-        const isOver = isProof || !isOfStatement(this.#fault?.alarm);
-        if (isOver && this.#effects.lastFault === null) this.#fault = null;
+        this.#fault.end(effect, this.#effects.lastFault === null);
       }
     });
     this.#machine = createActor(indexerMachine.provide({ actors: this.#provide(options.work) }), {
@@ -96,17 +94,10 @@ export class IndexerLoop {
    *   INTERNAL
    */
   async run(signal: AbortSignal): Promise<void> {
-    const stop = () => this.#machine.send({ type: 'stop.requested' });
     const expired = this.#watchExpiry();
-    this.#machine.start();
-    signal.addEventListener('abort', stop, { once: true });
-    if (signal.aborted) stop();
     try {
-      const ended = waitFor(this.#machine, ({ status }) => status !== 'active');
-      const { value, context } = await Promise.race([ended, expired]);
-      if (value === 'failed') throw context.fault;
+      await Promise.race([runFollower(this.#machine, signal), expired]);
     } finally {
-      signal.removeEventListener('abort', stop);
       this.#machine.stop();
       this.#watchdog.stop();
       this.#options.work.close();
@@ -153,7 +144,7 @@ export class IndexerLoop {
     const isLate = facts.inFlightBlock !== null && monotonicMs() - this.#movedAt > DELAY_MS;
     const reason = `block ${facts.inFlightBlock} is late: ${this.#doing}`;
     this.#late = isLate ? { ...alarmOf(new PlatformError('BLOCK_LATE', { reason }), this.#late, this.#movedAt) } : null;
-    return this.#fault?.alarm ?? this.#late ?? this.#silence ?? work.upstreamAlarm;
+    return this.#fault.current ?? this.#late ?? this.#silence ?? work.upstreamAlarm;
   }
 
   get #silence(): Alarm | null {

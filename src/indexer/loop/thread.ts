@@ -6,6 +6,7 @@ import { PRICE_CHAIN } from '../../coin/foreign-prices.ts';
 import type { Profile } from '../../coin/profile.ts';
 import { openPool, type Pool } from '../../db/connection.ts';
 import { reportUntil } from '../../follower/reporting.ts';
+import { RETRY_DELAY_MS } from '../../follower/run.ts';
 import type { Logger } from '../../log.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import { Progress } from '../block/progress.ts';
@@ -41,7 +42,6 @@ export interface IndexerActorData {
   readonly logLevel: string;
 }
 
-const RETRY_DELAY_MS = 3_000;
 const BREAKER = { failureThreshold: 5, cooldownMs: 10_000, trialTimeoutMs: 60_000 } as const;
 
 /** Name of what the indexer waits for, by state. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Found, Opened, Read, Refusal } from '../../../machines/indexer/indexer.ts';
+import type { Opened } from '../../../machines/follower/follower.ts';
+import type { Found, Read, Refusal } from '../../../machines/indexer/indexer.ts';
 import { WriterWatch } from '../../db/writer-lock.ts';
 import { hasCode, PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';

@@ -7,6 +7,7 @@ import type { FrameConfig, StateConfig } from '../../config/service.ts';
 import type { Logger } from '../../log.ts';
 import { createMetrics } from '../../observe/metrics/metrics.ts';
 import { type ActorId, type ActorName, actorKey } from '../../wire/state/actor.ts';
+import type { LoopView } from '../../wire/state/loop-view.ts';
 import type { Pipeline } from '../../wire/state/pipeline.ts';
 import type { ActorReport } from '../../wire/state/report.ts';
 import type { OpenedBy, RunningService } from '../define.ts';
@@ -15,14 +16,6 @@ import type { ServiceActors } from '../routes/debug.ts';
 import { LoopWatch } from './loop-watch.ts';
 import { openService } from './open-service.ts';
 import type { RpcAppDeps } from './rpc-frame.ts';
-
-/** State of a loop as other threads know it. */
-export interface LoopView<Report> {
-  /** Last report; null before the first one. Stays after the loop's death. */
-  readonly report: Report | null;
-  /** Reason not to rely on the report: the loop is down, silent, or no further since it was started again; or null. */
-  readonly crash: string | null;
-}
 
 type LoopSupervisor<Report, Asks extends Protocol> = Supervisor<
   Asks,

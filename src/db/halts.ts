@@ -23,7 +23,12 @@ interface HaltsOptions {
   readonly fit?: (reason: string) => string;
 }
 
-/** The halts of a database that one process writes, kept in its table `events (time, code, data)`. */
+/**
+ * The halts of a database that one process writes, kept in its table `events (time, code, data)`.
+ *
+ * A replica's halt is not among them: the specification gives it the table `sync_halt` with one row, which other clients
+ * of a source read and write as well, and a replica has no table `events`.
+ */
 export class Halts {
   readonly #query: Query;
   readonly #time: string;

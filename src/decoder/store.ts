@@ -1,8 +1,8 @@
 import type { DatabaseBase } from '../db/base.ts';
 import { rows, type SqlRow } from '../db/connection.ts';
+import { ExclusiveDatabase } from '../db/exclusive-database.ts';
 import { pages } from '../db/pages.ts';
 import { PlatformError } from '../errors.ts';
-import { ChainDatabase } from '../follower/database.ts';
 import type { BlockRef, BlockStore } from '../follower/work.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
 import { bindDecoderBase } from './base.ts';
@@ -34,7 +34,7 @@ export async function openDecoderStore(
   { queryTimeoutMs, dispenserLimitHeight = Number.POSITIVE_INFINITY, base }: DecoderStoreOptions = {}
 ): Promise<DecoderStore> {
   let parseErrors = 0;
-  const opened = await ChainDatabase.open(database, {
+  const opened = await ExclusiveDatabase.open(database, {
     service: 'decoder',
     ...(queryTimeoutMs === undefined ? {} : { queryTimeoutMs }),
     prepare: async (writer) => {
@@ -49,12 +49,12 @@ export async function openDecoderStore(
 
 /** Reads and writes a decoder database. Every method may throw DATABASE_UNAVAILABLE; then close the database. */
 export class DecoderStore implements BlockStore<BlockRows> {
-  readonly database: ChainDatabase;
+  readonly database: ExclusiveDatabase;
   readonly #blocks: BlockWriter;
   readonly mempool: MempoolStore;
   #parseErrors: number;
 
-  constructor(database: ChainDatabase, parseErrors: number, dispenserLimitHeight: number) {
+  constructor(database: ExclusiveDatabase, parseErrors: number, dispenserLimitHeight: number) {
     this.database = database;
     this.#parseErrors = parseErrors;
     this.#blocks = new BlockWriter(

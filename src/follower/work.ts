@@ -3,12 +3,12 @@ import type { Fork, Found } from '../../machines/follower/chain-writer.ts';
 import type { Opened } from '../../machines/follower/follower.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import type { NodeChain, NodeNeeds, NodeTip } from '../coin/node/node-chain.ts';
+import type { ExclusiveDatabase } from '../db/exclusive-database.ts';
 import type { WriterHalt } from '../db/halts.ts';
 import { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { type Alarm, alarmOf } from '../wire/state/alarm.ts';
 import { monotonicMs } from '../wire/state/monotonic.ts';
-import type { ChainDatabase } from './database.ts';
 import { TIP_STALE_MS } from './report.ts';
 
 /** Height and hash of a block. */
@@ -26,7 +26,7 @@ export interface LinkedBlock extends BlockRef {
 /** Store of the blocks of one chain. Every method may throw DATABASE_UNAVAILABLE; then close the database. */
 export interface BlockStore<Block> {
   /** Database that holds the blocks and the current halt. */
-  readonly database: ChainDatabase;
+  readonly database: ExclusiveDatabase;
   /** Reads the newest block; null when there is none. */
   readTip(): Promise<BlockRef | null>;
   /** Reads the newest blocks below a height, highest first. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { SqlRow } from '../db/connection.ts';
+import { ExclusiveDatabase } from '../db/exclusive-database.ts';
 import { PlatformError } from '../errors.ts';
-import { ChainDatabase } from '../follower/database.ts';
 import type { BlockRef, BlockStore } from '../follower/work.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
 import type { BlockChanges } from './coins/changes.ts';
@@ -42,7 +42,7 @@ export async function openTrackerStore(
   options: TrackerStoreOptions
 ): Promise<TrackerStore> {
   const { queryTimeoutMs, reduce = async (changes) => reduceChanges(changes) } = options;
-  const opened = await ChainDatabase.open(database, {
+  const opened = await ExclusiveDatabase.open(database, {
     service: 'tracker',
     ...(queryTimeoutMs === undefined ? {} : { queryTimeoutMs }),
     prepare: async (writer) => {
@@ -60,7 +60,7 @@ export async function openTrackerStore(
 
 /** Reads and writes the unspent outputs of one chain, block by block. */
 export class TrackerStore implements BlockStore<BlockChanges> {
-  readonly database: ChainDatabase;
+  readonly database: ExclusiveDatabase;
   readonly #id = randomUUID();
   readonly #coins: CoinReader;
   readonly #deps: FirstSyncDeps;

@@ -1,4 +1,5 @@
 import { type Connection, connect, quoteName, rows, type Statements } from '../../db/connection.ts';
+import { useDatabase } from '../../db/exclusive-database.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import {
   type ColumnDefinition,
@@ -222,8 +223,7 @@ function withExactTexts(name: string, table: TableDefinition): TableDefinition {
 export async function openIndexerDatabase({ name, ...server }: DatabaseCoordinates): Promise<Connection> {
   const connection = await connect(server, { several: true });
   try {
-    await connection.query(`CREATE DATABASE IF NOT EXISTS ${quoteName(name)} CHARACTER SET utf8mb4`);
-    await connection.query(`USE ${quoteName(name)}`);
+    await useDatabase(connection, name);
     return connection;
   } catch (caught) {
     connection.destroy();

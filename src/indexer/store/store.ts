@@ -9,9 +9,9 @@ import {
   rows,
   slowStatement
 } from '../../db/connection.ts';
+import { inTransaction, WriterSeat } from '../../db/exclusive-database.ts';
 import { Halts } from '../../db/halts.ts';
 import { StatementBatch, write } from '../../db/statement-batch.ts';
-import { WriterSeat } from '../../db/writer-seat.ts';
 import { PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import type { BlockHashes, ChainBlock, ExecutedBlock } from '../block/block.ts';
@@ -398,16 +398,8 @@ export class IndexerStore {
     work: () => Promise<T>,
     explain: (caught: unknown) => Promise<PlatformError | null> = () => Promise.resolve(null)
   ): Promise<T> {
-    await this.#query('START TRANSACTION');
-    try {
-      const result = await work();
-      await this.#query('COMMIT');
-      return result;
-    } catch (caught) {
-      const cause = await explain(caught).catch(() => null);
-      this.#connection.destroy(); // the server rolls back, whatever state the connection is in
-      throw cause ?? faultOf(caught);
-    }
+    const faultBy = async (caught: unknown) => (await explain(caught).catch(() => null)) ?? faultOf(caught);
+    return await inTransaction(this.#connection, (sql) => this.#query(sql), work, faultBy);
   }
 
   async #query<T extends Record<string, unknown>>(sql: string, values: readonly unknown[] = []): Promise<T[]> {

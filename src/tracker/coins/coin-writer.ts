@@ -1,5 +1,5 @@
+import type { ExclusiveDatabase } from '../../db/exclusive-database.ts';
 import { PlatformError } from '../../errors.ts';
-import type { ChainDatabase } from '../../follower/database.ts';
 import { MADE, places, type RecordKind, SCRIPT, SPENT } from './records.ts';
 import { amountAt, type CoinChanges, type ReducedChanges } from './reduce.ts';
 
@@ -8,9 +8,9 @@ const ROWS = 2_000;
 
 /** Changes stored coins. The caller must run its calls in one transaction. */
 export class CoinWriter {
-  readonly #database: ChainDatabase;
+  readonly #database: ExclusiveDatabase;
 
-  constructor(database: ChainDatabase) {
+  constructor(database: ExclusiveDatabase) {
     this.#database = database;
   }
 

@@ -1,5 +1,5 @@
 import { databaseError, rows, type SqlRow } from '../../db/connection.ts';
-import type { ChainDatabase } from '../../follower/database.ts';
+import type { ExclusiveDatabase } from '../../db/exclusive-database.ts';
 import { type CoinWriter, coinsMissing } from '../coins/coin-writer.ts';
 import { SPENT } from '../coins/records.ts';
 import type { ReducedChanges } from '../coins/reduce.ts';
@@ -17,7 +17,7 @@ export interface FirstSyncProgress {
 
 /** Parts that a first sync works with. */
 export interface FirstSyncDeps {
-  readonly database: ChainDatabase;
+  readonly database: ExclusiveDatabase;
   readonly writer: CoinWriter;
   /** Reduces changes. Many records take long, so it should run in another thread. */
   readonly reduce: (changes: ReducedChanges) => Promise<ReducedChanges>;

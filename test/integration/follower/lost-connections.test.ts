@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chainNetwork } from '../../../src/coin/chains.ts';
-import { ChainDatabase } from '../../../src/follower/database.ts';
+import { ExclusiveDatabase } from '../../../src/db/exclusive-database.ts';
 import { query, startLoop } from '../../support/decoder/loop.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
@@ -33,7 +33,7 @@ test("a writer's connection that was ended while it rested is opened again befor
 
 test('whether the database answers is asked beside its readers, however many wait', async () => {
   const options = { service: 'tracker', prepare: async () => undefined } as const;
-  const database = await ChainDatabase.open(await createDatabase('probed'), options);
+  const database = await ExclusiveDatabase.open(await createDatabase('probed'), options);
   const crowd = Array.from({ length: 300 }, () => database.pool.query('SELECT SLEEP(1.5)').catch(() => undefined));
   await sleep(200);
   assert.equal(await database.probe(1_000), true);

@@ -275,7 +275,12 @@ function assignments(change: Partial<ReplicaState>): { list: string; values: unk
   };
 }
 
-/** Reads the durable halt; null when there is none. */
+/**
+ * Reads the durable halt; null when there is none.
+ *
+ * It has a table of its own beside the events of `src/db/halts.ts`: the specification names `sync_halt` as a control
+ * table, and other clients keep their halt in it.
+ */
 export async function readHalt(connection: Connection): Promise<Halt | null> {
   const [row] = await rows(connection, 'SELECT * FROM sync_halt WHERE id = 1');
   if (!row) return null;

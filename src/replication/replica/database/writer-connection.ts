@@ -1,4 +1,5 @@
-import { type Connection, connect, databaseError, quoteName, rows, statementTag } from '../../../db/connection.ts';
+import { type Connection, connect, databaseError, rows, statementTag } from '../../../db/connection.ts';
+import { useDatabase } from '../../../db/exclusive-database.ts';
 import { replicaLock } from '../../../db/writer-lock.ts';
 import { PlatformError } from '../../../errors.ts';
 import type { DatabaseCoordinates } from '../../../wire/data/database.ts';
@@ -35,13 +36,7 @@ export async function openWriter(to: DatabaseCoordinates, options: WriterOptions
   });
   try {
     await takeLock(connection, name, options);
-    const known = await rows(connection, 'SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?', [name]);
-    if (known.length === 0) {
-      await connection.query(
-        `CREATE DATABASE IF NOT EXISTS ${quoteName(name)} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci`
-      );
-    }
-    await connection.query(`USE ${quoteName(name)}`);
+    await useDatabase(connection, name, 'CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci');
     keepAlive(connection);
     // Rows arrive in the source's state, which is whole only at the end of a group.
     await connection.query(

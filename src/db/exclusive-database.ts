@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolConnection, ResultSetHeader } from 'mysql2/promise';
+import { PlatformError } from '../errors.ts';
+import type { DatabaseCoordinates } from '../wire/data/database.ts';
 import {
   type Connection,
   connect,
@@ -10,15 +12,14 @@ import {
   refusalOf,
   rows,
   type SqlRow,
+  type Statements,
   slowStatement
-} from '../db/connection.ts';
-import { Halts } from '../db/halts.ts';
-import { WriterSeat } from '../db/writer-seat.ts';
-import { PlatformError } from '../errors.ts';
-import type { DatabaseCoordinates } from '../wire/data/database.ts';
+} from './connection.ts';
+import { Halts } from './halts.ts';
+import { type Writer, waitingLock, writerLock } from './writer-lock.ts';
 
-/** Owner and definitions of a chain's database. */
-interface ChainDatabaseOptions {
+/** Owner and definitions of a database. */
+interface ExclusiveDatabaseOptions {
   /** Service that writes it. The error about a held lock names it. */
   readonly service: 'decoder' | 'tracker';
   /** Longest time of one statement. */
@@ -28,6 +29,7 @@ interface ChainDatabaseOptions {
 }
 
 const POOL_SIZE = 9;
+const LOCK_WAIT_S = 2;
 const PROBE_LIMIT_S = 2;
 const CLOSE_LIMIT_MS = 2_000;
 /** Longest time without use of an idle connection, in milliseconds. */
@@ -37,8 +39,17 @@ const DEFAULT_QUERY_TIMEOUT_MS = 30_000;
 /**
  * Database into which one process writes the blocks of a chain. Every method may throw DATABASE_UNAVAILABLE; then close
  * the database.
+ *
+ * Decoder and tracker use it whole. Others take the parts below, since their purpose differs: an indexer reads and checks
+ * on further connections beside its writer; a replica holds the lock that every client of its source knows, waits for it,
+ * names its holder, and keeps its halt in `sync_halt`, which other clients read; writers of a hub take turns, and hold no
+ * lock between two writes.
+ *
+ * @see WriterSeat
+ * @see useDatabase
+ * @see inTransaction
  */
-export class ChainDatabase {
+export class ExclusiveDatabase {
   /** Pool for reads beside the writer. */
   readonly pool: Pool;
   /** A connection that waits for no reader. */
@@ -54,7 +65,7 @@ export class ChainDatabase {
     { pool, probes }: { readonly pool: Pool; readonly probes: Pool },
     writer: PoolConnection,
     seat: WriterSeat,
-    { service, queryTimeoutMs = DEFAULT_QUERY_TIMEOUT_MS }: ChainDatabaseOptions
+    { service, queryTimeoutMs = DEFAULT_QUERY_TIMEOUT_MS }: ExclusiveDatabaseOptions
   ) {
     this.pool = pool;
     this.#probes = probes;
@@ -72,7 +83,7 @@ export class ChainDatabase {
    *
    * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE, and the errors of `prepare`
    */
-  static async open(database: DatabaseCoordinates, options: ChainDatabaseOptions): Promise<ChainDatabase> {
+  static async open(database: DatabaseCoordinates, options: ExclusiveDatabaseOptions): Promise<ExclusiveDatabase> {
     const { service, prepare, queryTimeoutMs = DEFAULT_QUERY_TIMEOUT_MS } = options;
     let pool: Pool | undefined;
     try {
@@ -83,7 +94,7 @@ export class ChainDatabase {
       const seat = await WriterSeat.take(writer, service, database);
       await prepare(writer);
       const probes = openPool(database, 1, { statementLimitS: PROBE_LIMIT_S });
-      return new ChainDatabase({ pool, probes }, writer, seat, options);
+      return new ExclusiveDatabase({ pool, probes }, writer, seat, options);
     } catch (caught) {
       await endPool(pool);
       throw databaseError(caught, { database: database.name });
@@ -147,14 +158,7 @@ export class ChainDatabase {
    * is closed.
    */
   async transaction(work: () => Promise<void>): Promise<void> {
-    await this.query('START TRANSACTION');
-    try {
-      await work();
-      await this.query('COMMIT');
-    } catch (caught) {
-      this.#writer.destroy(); // rolls back, whatever state the connection is in
-      throw caught;
-    }
+    await inTransaction(this.#writer, (sql) => this.query(sql), work);
   }
 
   /** Returns whether the database answers in time, on a connection of its own. */
@@ -175,18 +179,78 @@ export class ChainDatabase {
   }
 }
 
-/**
- * Creates a database when it is missing.
- *
- * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE
- */
-export async function createDatabase({ name, ...server }: DatabaseCoordinates): Promise<void> {
+/** The place of a database's one writer: an advisory lock, held until its connection ends. */
+export class WriterSeat {
+  readonly #connection: Connection;
+  readonly #waitingLock: string;
+  #isWaiting = false;
+
+  private constructor(connection: Connection, lock: string) {
+    this.#connection = connection;
+    this.#waitingLock = lock;
+  }
+
+  /** Takes the place. @throws {PlatformError} DATABASE_UNAVAILABLE: another process has it */
+  static async take(connection: Connection, writer: Writer, database: DatabaseCoordinates): Promise<WriterSeat> {
+    const values = [writerLock(writer, database), LOCK_WAIT_S];
+    const [lock] = await rows(connection, 'SELECT GET_LOCK(?, ?) AS taken', values);
+    if (lock?.['taken'] === 1) return new WriterSeat(connection, waitingLock(writer, database));
+    const reason = `another ${writer} holds the writer lock of this database`;
+    throw new PlatformError('DATABASE_UNAVAILABLE', { reason });
+  }
+
+  /** Tells those who read the database whether its writer goes on. @see lookAtWriter */
+  async tellWaiting(isWaiting: boolean): Promise<void> {
+    if (isWaiting === this.#isWaiting) return;
+    this.#isWaiting = isWaiting;
+    // Without a limit of time: it waits for the statement under way, which may have none.
+    await rows(this.#connection, `SELECT ${isWaiting ? 'GET_LOCK(?, 0)' : 'RELEASE_LOCK(?)'}`, [this.#waitingLock]);
+  }
+}
+
+/** Uses a database on a connection to its server. Creates it if it is missing; else no right to create is needed. */
+export async function useDatabase(
+  connection: Statements,
+  name: string,
+  charset = 'CHARACTER SET utf8mb4'
+): Promise<void> {
+  const found = await rows(connection, 'SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?', [name]);
+  if (found.length === 0) await connection.query(`CREATE DATABASE IF NOT EXISTS ${quoteName(name)} ${charset}`);
+  await connection.query(`USE ${quoteName(name)}`);
+}
+
+/** Creates a database if it is missing. @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE */
+async function createDatabase({ name, ...server }: DatabaseCoordinates): Promise<void> {
   const connection = await connect(server);
   try {
-    const found = await rows(connection, 'SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?', [name]);
-    if (found.length === 0) await connection.query(`CREATE DATABASE IF NOT EXISTS ${quoteName(name)} CHARSET utf8mb4`);
+    await useDatabase(connection, name);
   } finally {
     await connection.end();
+  }
+}
+
+/**
+ * Runs work in a transaction. All its writes are durable when this returns. If it throws, none is, and the connection is
+ * closed.
+ *
+ * @param run runs one statement on the connection
+ * @param explain returns the error to throw, on the same connection, after the transaction
+ */
+export async function inTransaction<T>(
+  connection: Pick<Connection, 'destroy'>,
+  run: (sql: string) => Promise<unknown>,
+  work: () => Promise<T>,
+  explain: (caught: unknown) => Promise<unknown> = async (caught) => caught
+): Promise<T> {
+  await run('START TRANSACTION');
+  try {
+    const result = await work();
+    await run('COMMIT');
+    return result;
+  } catch (caught) {
+    const cause = await explain(caught);
+    connection.destroy(); // the server rolls back, whatever state the connection is in
+    throw cause;
   }
 }
 

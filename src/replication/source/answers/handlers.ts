@@ -9,7 +9,7 @@ import type { SourcePages } from './pages.ts';
 import { describeSnapshot, type SnapshotParts } from './snapshot-order.ts';
 
 /** Parts of a source that answer callers. */
-export interface AnsweringParts extends SnapshotParts {
+interface AnsweringParts extends SnapshotParts {
   readonly digests: SourceDigests;
   readonly pages: SourcePages;
   readonly transparency: SourceTransparency;

@@ -1,4 +1,4 @@
-import type { Limits } from '../../src/coin/limits.ts';
+import { type Limits, NO_LIMITS } from '../../src/coin/limits.ts';
 import { FEATURES } from '../../src/coin/profile.ts';
 import { parseAmount } from '../../src/consensus/amount.ts';
 import type { ChainBlock, ChainTransaction } from '../../src/indexer/block/block.ts';
@@ -53,6 +53,26 @@ export const LOW_LIMITS: Limits = {
   blockListRows: 3
 };
 
+/**
+ * Returns rules of which those beside the actions begin one after the other. Below that of the spelling an address may
+ * have a small letter, and is another than that with the capital one.
+ *
+ * @param blocks number of blocks within which all begin
+ */
+export function risingRules(rules: Rules, blocks: number): Rules {
+  const names: readonly string[] = FEATURES;
+  const startOf = (name: string) => Math.floor(((1 + names.indexOf(name)) * blocks) / (names.length + 1));
+  return {
+    ...rules,
+    isActive: (name, height) => rules.isActive(name, height) && height >= startOf(name),
+    limitsAt: (height) => (height >= startOf('LIMITS') ? rules.limitsAt(height) : NO_LIMITS),
+    readAddress: (text, coin, height) => {
+      const canonical = rules.readAddress(text.toUpperCase(), coin, height);
+      return canonical && height >= startOf('CANONICAL_ADDRESSES') ? canonical : canonical && text;
+    }
+  };
+}
+
 /** Beginning of a branch. */
 interface BranchPoint {
   /** Height of its first block. */
@@ -60,10 +80,12 @@ interface BranchPoint {
   readonly recent: readonly RecentAction[];
   /** Returns the newer of the offers that are live. */
   readonly offers: () => readonly Offer[];
+  /** Newest lists of addresses, by the actions that made them. */
+  readonly lists: readonly number[];
 }
 
 /** A scene with offers. */
-export type MarketScene = Scene & Pick<BranchPoint, 'offers'>;
+export type MarketScene = Scene & Pick<BranchPoint, 'offers' | 'lists'>;
 /** A text of an action, and the address that sends it. */
 export type SourceText = readonly [source: string, text: string];
 
@@ -113,11 +135,11 @@ export class ChainMaker {
   }
 
   /** The next block of a branch. Blocks of two branches never have equal hashes. */
-  block({ height, recent, offers }: BranchPoint): ChainBlock {
+  block({ height, recent, offers, lists }: BranchPoint): ChainBlock {
     this.#blocks += 1;
     const time = FIRST_TIME + this.#kind.secondsOf(height, this.#random);
     const season = Math.floor(height / SEASON_BLOCKS);
-    const scene: MarketScene = { random: this.#random, season, height, time, recent, offers };
+    const scene: MarketScene = { random: this.#random, season, height, time, recent, offers, lists };
     const texts = this.#textsAt(height % SEASON_BLOCKS, scene);
     const transactions = texts.map(([source, text], place): ChainTransaction => {
       const content = contentOf(text, season);

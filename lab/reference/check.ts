@@ -3,7 +3,7 @@ import type { BlockHashes, ChainBlock } from '../../src/indexer/block/block.ts';
 import { IndexerStore } from '../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { dumpTables } from '../../test/support/indexer-database.ts';
-import { CHAIN_RULES, EVERY_KIND, GAS_RULES, LOW_LIMITS } from './chain.ts';
+import { CHAIN_RULES, EVERY_KIND, GAS_RULES, LOW_LIMITS, risingRules } from './chain.ts';
 import { Random } from './random.ts';
 import { ReferenceRun } from './run.ts';
 import { TRADES } from './trades.ts';
@@ -16,10 +16,12 @@ interface CheckOptions {
   readonly forks: number;
   /** Whether actions cost gas. */
   readonly costsGas?: boolean;
-  /** Whether most actions are about offers, and the index with reorgs restarts now and then. */
+  /** Whether most actions are about offers. Then the index with reorgs restarts now and then, and discards prepared blocks. */
   readonly isOfTrades?: boolean;
   /** Whether the limits are so low that many blocks meet them. The reference, which has none, is left out. */
   readonly isLimited?: boolean;
+  /** Whether rules begin in the course of the chain; it restarts then, too. The reference, which knows all of them only, is left out. */
+  readonly isRising?: boolean;
   readonly databases: { readonly forked: DatabaseCoordinates; readonly fresh: DatabaseCoordinates };
   readonly log?: (line: string) => void;
 }
@@ -41,6 +43,8 @@ const BLOCKS_PER_GROUP = 200;
 const PROGRESS_BLOCKS = 1_000;
 /** Chances to restart an index for each time that it is restarted. */
 const RESTART_CHANCES = 4;
+/** Chances to prepare blocks and discard them for each time that it is done. */
+const DISCARD_CHANCES = 2;
 
 /**
  * Indexes one chain through reorgs, in one go, and with the ledger that is written from the document.
@@ -48,13 +52,16 @@ const RESTART_CHANCES = 4;
  * @throws {AssertionError} at the first block or table that differs
  */
 export async function checkIndex(options: CheckOptions): Promise<CheckResult> {
-  const { seed, blocks, forks, databases, costsGas = false, isOfTrades = false, isLimited = false, log } = options;
+  const { seed, blocks, forks, databases, isOfTrades = false, log } = options;
+  const { costsGas = false, isLimited = false, isRising = false } = options;
   const gasRules = costsGas ? GAS_RULES : CHAIN_RULES;
-  const rules = isLimited ? { ...gasRules, limitsAt: () => LOW_LIMITS } : gasRules;
+  const limited = isLimited ? { ...gasRules, limitsAt: () => LOW_LIMITS } : gasRules;
+  const rules = isRising ? risingRules(limited, blocks) : limited;
   const open = (database: DatabaseCoordinates) => IndexerStore.open(database, rules, STATEMENT_LIMIT_S);
-  const run = new ReferenceRun(seed, rules, { kind: isOfTrades ? TRADES : EVERY_KIND, hasReference: !isLimited });
+  const hasReference = !isLimited && !isRising;
+  const run = new ReferenceRun(seed, rules, { kind: isOfTrades ? TRADES : EVERY_KIND, hasReference });
   const openForked = () => open(databases.forked);
-  const forked = new ForkedIndex(seed, await openForked(), run, isOfTrades ? openForked : null);
+  const forked = new ForkedIndex(seed, await openForked(), run, isOfTrades || isRising ? openForked : null);
   try {
     for (let height = 0; height < blocks; height++) {
       const due = Math.floor(((height + 1) * forks) / blocks) - Math.floor((height * forks) / blocks);
@@ -128,10 +135,26 @@ class ForkedIndex {
     await this.#cutNewest();
     const branch = this.#run.branch(1 + this.#random.below(MOST_LOST_BLOCKS));
     this.lostBlocks += branch.length;
-    await this.#store.addBlocks(branch.slice(0, 1));
+    await this.#addFirst(branch);
     await this.#mayRestart();
     if (branch.length > 1) await this.#store.addBlocks(branch.slice(1));
     await this.#rollBack(branch[0]!.height);
+  }
+
+  /**
+   * Indexes the first block of a branch. Now and then the others are prepared meanwhile, as in a catch-up, and are then
+   * discarded.
+   */
+  async #addFirst(branch: readonly ChainBlock[]): Promise<void> {
+    const [first, others] = [branch.slice(0, 1), branch.slice(1)];
+    if (others.length === 0 || this.#reopen === null || this.#restarts.below(DISCARD_CHANCES) > 0) {
+      await this.#store.addBlocks(first);
+      return;
+    }
+    const prepared = this.#store.prepare(first);
+    await prepared;
+    await Promise.all([this.#store.addBlocks(first, first[0]!.height, prepared), this.#store.prepare(others)]);
+    await this.#store.discard();
   }
 
   async flush(): Promise<void> {

@@ -14,13 +14,14 @@ import { checkDatabase } from './elsewhere/check.ts';
 import { linesOf } from './elsewhere/lines.ts';
 
 /*
- * npm run index-check -- --seed S --blocks N --forks F [--gas] [--trades] [--limited]
+ * npm run index-check -- --seed S --blocks N --forks F [--gas] [--trades] [--limited] [--rising]
  *
  * Makes a chain of N blocks with actions of every kind and F branches beside it. One index goes through all branches and takes each
  * back; another reads the final chain alone; a reference ledger, which shares no code with the indexer, carries it out too. Every row and
  * hash of both indexes must be equal, and the statuses, movements, fees, balances, owners, supplies and hashes of the reference.
  * With --trades most actions are about offers: they make, edit, fill, refill, pay and cancel them. With --limited the limits are so low
- * that many blocks meet them, and the reference, which has none, is left out.
+ * that many blocks meet them, and the reference, which has none, is left out. With --rising rules begin in the course of the chain, so
+ * that reorgs cross their heights; the reference is left out as well.
  *
  * npm run index-check -- --database URL [--profile FILE --network NAME]
  *
@@ -29,7 +30,7 @@ import { linesOf } from './elsewhere/lines.ts';
 const MOST = 1_000_000;
 const DOMAIN = 'PLATFORM';
 const given = readArguments(
-  'npm run index-check -- [--seed 1] [--blocks 20000] [--forks 1000] [--gas] [--trades] [--limited] | --database mysql://user:pass@host:port/name [--profile FILE --network bitcoin-mainnet]',
+  'npm run index-check -- [--seed 1] [--blocks 20000] [--forks 1000] [--gas] [--trades] [--limited] [--rising] | --database mysql://user:pass@host:port/name [--profile FILE --network bitcoin-mainnet]',
   {
     seed: { type: 'string', default: '1' },
     blocks: { type: 'string', default: '20000' },
@@ -37,17 +38,19 @@ const given = readArguments(
     gas: { type: 'boolean', default: false },
     trades: { type: 'boolean', default: false },
     limited: { type: 'boolean', default: false },
+    rising: { type: 'boolean', default: false },
     database: { type: 'string' },
     profile: { type: 'string' },
     network: { type: 'string', default: 'bitcoin-mainnet' }
   },
-  ({ seed, blocks, forks, gas, trades, limited, database, profile, network }) => ({
+  ({ seed, blocks, forks, gas, trades, limited, rising, database, profile, network }) => ({
     seed: readNumber('--seed', seed, 0, 2 ** 31 - 1),
     blocks: readNumber('--blocks', blocks, 1, MOST),
     forks: readNumber('--forks', forks, 0, MOST),
     costsGas: gas,
     isOfTrades: trades,
     isLimited: limited,
+    isRising: rising,
     database: database === undefined ? undefined : parseDatabaseUrl(database),
     roles: profile === undefined ? undefined : rolesOf(profile, network)
   })
@@ -59,11 +62,11 @@ function rolesOf(profile: string, network: string): ReadonlyMap<string, string> 
 
 /** Checks a chain of its own. */
 async function checkChain(): Promise<void> {
-  const { seed, blocks, forks, costsGas, isOfTrades, isLimited } = given;
+  const { seed, blocks, forks, costsGas, isOfTrades, isLimited, isRising } = given;
   const startedAt = performance.now();
   const databases = { forked: await createDatabase('indexer'), fresh: await createDatabase('indexer') };
   const log = (line: string) => console.log(line);
-  const options = { seed, blocks, forks, costsGas, isOfTrades, isLimited, databases, log };
+  const options = { seed, blocks, forks, costsGas, isOfTrades, isLimited, isRising, databases, log };
   const { actions, lostBlocks, restarts, rows, statuses } = await checkIndex(options);
   for (const [status, count] of [...statuses].sort()) console.log(`${String(count).padStart(9)} ${status}`);
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);

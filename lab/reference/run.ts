@@ -10,6 +10,8 @@ import type { RecentAction } from './texts.ts';
 const RECENT_ACTIONS = 150;
 /** Actions among which a text looks for an offer. */
 const OFFER_ACTIONS = 1_000;
+/** Lists that a text may name. */
+const RECENT_LISTS = 12;
 
 /**
  * A chain that grows block by block. The indexer carries each out in memory, the reference too, and both must agree. The
@@ -28,6 +30,7 @@ export class ReferenceRun {
   readonly #memory: MemoryLedger;
   readonly #reference: ReferenceLedger | null;
   #recent: RecentAction[] = [];
+  #lists: number[] = [];
 
   constructor(seed: number, rules = CHAIN_RULES, { kind = EVERY_KIND, hasReference = true } = {}) {
     this.#maker = new ChainMaker(seed, rules.fees.destination, 'f', kind);
@@ -74,7 +77,7 @@ export class ReferenceRun {
   }
 
   #blockOf(maker: ChainMaker, height: number): ChainBlock {
-    return maker.block({ height, recent: this.#recent, offers: () => this.#offers() });
+    return maker.block({ height, recent: this.#recent, offers: () => this.#offers(), lists: this.#lists });
   }
 
   #offers(): readonly Offer[] {
@@ -95,6 +98,12 @@ export class ReferenceRun {
       return [{ index: Number(columns['action_index']), name, source: source ?? '' }];
     });
     this.#recent = [...this.#recent, ...recent].slice(-RECENT_ACTIONS);
+    const lists = rows.flatMap(({ table, columns }) =>
+      table === 'lists' && columns['type'] === '2' && columns['edit'] === null && columns['status_id'] === 'valid'
+        ? [Number(columns['action_index'])]
+        : []
+    );
+    this.#lists = [...this.#lists, ...lists].slice(-RECENT_LISTS);
     for (const { table, columns } of rows) {
       if (table === 'fees' && columns['native_coin_amount'] !== null) this.feesInCoins++;
       if (typeof columns['status_id'] !== 'string') continue;

@@ -1,4 +1,5 @@
-import type { Offer } from '../../src/indexer/state/offer.ts';
+import { formatAmount } from '../../src/consensus/amount.ts';
+import type { Offer, Side, Trade } from '../../src/indexer/state/offer.ts';
 import { type ChainKind, type MarketScene, SEASON_BLOCKS, type SourceText } from './chain.ts';
 import { addressesOf, signerOf, Writer } from './texts.ts';
 
@@ -8,6 +9,8 @@ const SMALL = ['1', '2', '0.5'];
 const STEP_BLOCKS = 5;
 const STEP_SECONDS = 3_700;
 const BLOCK_SECONDS = 600;
+/** Newest offers among which most texts choose: what a block has changed, the next ones meet. */
+const NEWEST_OFFERS = 8;
 
 /** Chains in which most offers are good, and are then edited, filled, refilled, paid, swept and cancelled. */
 export const TRADES: ChainKind = {
@@ -71,7 +74,8 @@ class TradeWriter {
   #command(source: string): string {
     const groups = [
       () => this.#trade(),
-      () => this.#trade(),
+      () => this.#counterTrade(),
+      () => this.#counterTrade(),
       () => this.#dispenser(),
       () => this.#change(source),
       () => this.#change(source),
@@ -111,6 +115,17 @@ class TradeWriter {
     ])();
   }
 
+  /** An ORDER or SWAP that takes all that a live one has left: only its end, its owner or a list may be in the way. */
+  #counterTrade(): string[] {
+    const trades = this.#offers.filter((offer): offer is Trade => offer.kind === 'order' || offer.kind === 'swap');
+    const open = trades.filter(({ status, giveLeft, getLeft }) => status === 'open' && giveLeft > 0n && getLeft > 0n);
+    if (open.length === 0) return this.#trade();
+    const { kind, give, get, giveLeft, getLeft } = this.#newestOf(open);
+    const side = ({ tick, isOwnership }: Side, left: bigint) =>
+      isOwnership ? ['BTC', tick ?? '', '', '1'] : ['BTC', tick ?? '', formatAmount(left), ''];
+    return [kind.toUpperCase(), '0', ...side(get, getLeft), ...side(give, giveLeft)];
+  }
+
   #dispenser(): string[] {
     const { season } = this.#scene;
     const escrow = this.#one('2', '4', '10', '0', '');
@@ -136,7 +151,7 @@ class TradeWriter {
     const kind = this.#one('ORDER', 'SWAP', 'DISPENSER', 'DISPENSER');
     const offer = this.#offerOf(kind.toLowerCase() as Offer['kind'], source);
     if (this.#rarely(3)) return [kind, '1', offer];
-    const terms = [this.#expiration(), ...this.#lists()];
+    const terms = [this.#expiration(), this.#editedList(), this.#editedList()];
     if (kind !== 'DISPENSER') return [kind, '2', offer, ...terms];
     return [kind, '2', offer, this.#one('', '1', '2', '0', '3.5'), ...(this.#rarely(2) ? terms : [])];
   }
@@ -145,7 +160,7 @@ class TradeWriter {
   #payment(): string[] {
     const bought = this.#offers.flatMap((offer) => (offer.kind === 'dispenser' && offer.get.tick ? [offer] : []));
     if (bought.length === 0 || this.#rarely(2)) return ['COINPAY', '0', this.#offerOf('coinpay')];
-    const { get, getAddress } = this.#scene.random.one(bought);
+    const { get, getAddress } = this.#newestOf(bought);
     return ['SEND', '0', get.tick!, this.#amount(), getAddress];
   }
 
@@ -211,7 +226,13 @@ class TradeWriter {
     const found = this.#offers.filter(
       (offer) => offer.kind === kind && (isAny || ('source' in offer && offer.source === source))
     );
-    return found.length === 0 ? this.#someIndex() : String(this.#scene.random.one(found).index);
+    return found.length === 0 ? this.#someIndex() : String(this.#newestOf(found).index);
+  }
+
+  /** Returns one of some offers, mostly one of the newest. */
+  #newestOf<T extends Offer>(offers: readonly T[]): T {
+    const newest = offers.toSorted((a, b) => a.index - b.index).slice(-NEWEST_OFFERS);
+    return this.#scene.random.one(this.#rarely(4) ? offers : newest);
   }
 
   /** An action of the recent past. */
@@ -228,8 +249,15 @@ class TradeWriter {
     return this.#indexOf('POLL');
   }
 
+  /** A list of addresses, mostly. */
   #listIndex(): string {
-    return this.#indexOf('LIST');
+    const { lists, random } = this.#scene;
+    return lists.length === 0 || this.#rarely(8) ? this.#indexOf('LIST') : String(random.one(lists));
+  }
+
+  /** A list of an edit: mostly one that keeps somebody from the offer. */
+  #editedList(): string {
+    return this.#rarely(2) ? this.#listIndex() : this.#one('', '0');
   }
 
   /** Lists of an offer: mostly none, so that most offers are for everybody. */
@@ -256,9 +284,10 @@ class TradeWriter {
     return this.#one(...addressesOf(this.#scene.season));
   }
 
-  /** Another address that is paid instead of the source; mostly none. */
+  /** Another address that is paid instead of the source; mostly none, and sometimes one in another spelling. */
   #payout(): string {
-    return this.#rarely(3) ? this.#address() : '';
+    const address = this.#rarely(3) ? this.#address() : '';
+    return this.#rarely(6) ? address.toLowerCase() : address;
   }
 
   #below(limit: number): number {

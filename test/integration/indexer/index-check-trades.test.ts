@@ -15,10 +15,16 @@ async function countRefills(database: DatabaseCoordinates): Promise<number> {
   return Number(row!['refills']);
 }
 
-for (const isLimited of [false, true])
-  test(`an index that went through reorgs and restarts has every trade as it was${isLimited ? ', with low limits' : ''}`, async () => {
+const KINDS = [
+  { what: '', isLimited: false, isRising: false },
+  { what: ', with low limits', isLimited: true, isRising: false },
+  { what: ', while rules begin', isLimited: false, isRising: true }
+];
+
+for (const { what, isLimited, isRising } of KINDS)
+  test(`an index that went through reorgs and restarts has every trade as it was${what}`, async () => {
     const databases = { forked: await createDatabase('indexer'), fresh: await createDatabase('indexer') };
-    const options = { seed: 5, blocks: 100, forks: 8, isOfTrades: true, isLimited, databases };
+    const options = { seed: 5, blocks: 100, forks: 12, isOfTrades: true, isLimited, isRising, databases };
     const { restarts, statuses } = await checkIndex(options);
     const count = (status: string) => statuses.get(status) ?? 0;
     const counts = {

@@ -8,6 +8,7 @@ import { DecoderSource } from '../../src/indexer/loop/decoder-source.ts';
 import { IndexerStore } from '../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { atEnd } from '../support/cleanup.ts';
+import { addAllBlocks } from '../support/indexer-database.ts';
 import { TEST_RULES } from '../support/indexer-ledger.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
@@ -60,7 +61,7 @@ async function indexed(database: DatabaseCoordinates): Promise<Record<string, re
   atEnd(async () => source.close());
   const indexer = await createDatabase('indexer');
   const store = await IndexerStore.open(indexer, TEST_RULES, 30);
-  await store.addBlocks((await source.readBlocks(0, 100))!.blocks);
+  await addAllBlocks(store, (await source.readBlocks(0, 100))!.blocks);
   store.close();
   const texts = async (query: string) => (await sql(indexer, query)).map((row) => JSON.stringify(row));
   return {

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { createExplored } from '../support/explorer-database.ts';
 import { startExplorer } from '../support/explorer-process.ts';
+import { addAllBlocks } from '../support/indexer-database.ts';
 import { PATIENCE_MS } from '../support/patience.ts';
 import { faultsOf, OWN_FRAMES, readFacts } from '../support/shape.ts';
 import { sql } from '../support/sql.ts';
@@ -113,7 +114,7 @@ test('WELCOME first, then what the client subscribes to, each with its id', asyn
   const tip = explored.blocks.length;
   await explored.store.rollBack(tip);
   await client.until('REORG', ({ data }) => data['block_index'] === String(tip - 1));
-  await explored.store.addBlocks(explored.blocks.slice(-1));
+  await addAllBlocks(explored.store, explored.blocks.slice(-1));
   const block = await client.until('NEW_BLOCK', ({ data }) => data['block_index'] === String(tip));
   assert.deepEqual(faultsOf(block.data, 'block_hash:text! block_time:int!'), []);
   await client.until('NEW_ACTION', ({ data }) => data['block_index'] === String(tip));
@@ -178,7 +179,7 @@ test('later states of orders and payments have frames of their own, which types 
   assert.deepEqual(faultsOf(paid.data, 'tx_hash:hash! source:text! status:text!'), []);
   assert.equal(paid.data['action_index'], await newest('coinpays'));
   const later = Array.from({ length: 12 }, (_, n) => block(3 + n, []));
-  await explored.store.addBlocks(later as never); // times are medians of blocks
+  await addAllBlocks(explored.store, later as never); // times are medians of blocks
   const expired = await all.until('ORDER_EXPIRED');
   assert.deepEqual([expired.data['action_index'], expired.data['status']], [await newest('order_expires'), 'expired']);
   for (const [type, table] of [

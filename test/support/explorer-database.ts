@@ -4,6 +4,7 @@ import { IndexerStore } from '../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import fc from './fast-check.ts';
 import { anyBlocks } from './indexer-actions.ts';
+import { addAllBlocks } from './indexer-database.ts';
 import { TEST_RULES } from './indexer-ledger.ts';
 import { createDatabase } from './mariadb.ts';
 import { sql } from './sql.ts';
@@ -56,7 +57,7 @@ export async function createExplored(): Promise<{
   await (await openDecoderStore(decoder)).database.close();
   const store = await IndexerStore.open(indexer, TEST_RULES, 30);
   const blocks = manyBlocks();
-  await store.addBlocks(blocks);
+  await addAllBlocks(store, blocks);
   await sql(
     decoder,
     `INSERT INTO blocks (block_index, block_time, block_hash_id, previous_block_hash_id) VALUES (${blocks.length + 2}, 1, 1, 1)`,

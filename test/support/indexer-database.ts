@@ -1,5 +1,7 @@
 import { connect, rows } from '../../src/db/connection.ts';
+import type { ChainBlock } from '../../src/indexer/block/block.ts';
 import { TABLES } from '../../src/indexer/store/schema.ts';
+import type { IndexerStore } from '../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 
 /** Columns that hold the id of a text. */
@@ -28,6 +30,15 @@ const HISTORY: ReadonlySet<string> = new Set([
 ]);
 
 type Dump = Record<string, string[]>;
+
+/** Writes all blocks: one call writes as many as its time allows, at least one. */
+export async function addAllBlocks(
+  store: Pick<IndexerStore, 'addBlocks'>,
+  blocks: readonly ChainBlock[],
+  decoderTip?: number
+): Promise<void> {
+  for (let at = 0; at < blocks.length; ) at += (await store.addBlocks(blocks.slice(at), decoderTip)).length;
+}
 
 /** The rows of an indexer database as they are, ids and all, by table, sorted: equal chains give equal dumps. */
 export async function dumpIndexer(from: DatabaseCoordinates): Promise<Dump> {

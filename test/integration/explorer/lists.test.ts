@@ -16,6 +16,7 @@ import { DECODER_TIP, NEWEST_BLOCK } from '../../../src/explorer/read/tip.ts';
 import type { Databases } from '../../../src/explorer/records/record.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import { createExplored } from '../../support/explorer-database.ts';
+import { addAllBlocks } from '../../support/indexer-database.ts';
 import { TEST_RULES } from '../../support/indexer-ledger.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { sql } from '../../support/sql.ts';
@@ -482,7 +483,7 @@ test('balances of a past block whose movements add up to 10^46, and an amount th
   const store = await IndexerStore.open(past, TEST_RULES, 30);
   const reader = readerOf(past, NEWEST_BLOCK);
   try {
-    await store.addBlocks(explored.blocks);
+    await addAllBlocks(store, explored.blocks);
     const [move] = await sql(past, 'SELECT address_id, tick_id FROM balances ORDER BY id LIMIT 1');
     const [address, tick] = [Number(move!['address_id']), Number(move!['tick_id'])];
     const [most, many] = ['9'.repeat(40), 11_000];
@@ -796,7 +797,7 @@ test('holders and balances of a height are the same on every page while blocks c
     JOIN index_addresses d ON d.id = t.address_id WHERE i.tick = ? ORDER BY t.address_id`;
   try {
     const height = Math.floor(tip / 2);
-    await store.addBlocks(explored.blocks.slice(0, height));
+    await addAllBlocks(store, explored.blocks.slice(0, height));
     const ticks = (await sql(past, 'SELECT tick FROM index_tickers')).map(({ tick: each }) => String(each));
     const expected = new Map<string, readonly Record<string, unknown>[]>();
     for (const each of ticks) expected.set(each, await sql(past, holders.replace('?', `'${each}'`)));
@@ -819,7 +820,7 @@ test('holders and balances of a height are the same on every page while blocks c
           await store.rollBack(height + 1);
           above = 0;
         } else if (height + above < tip) {
-          await store.addBlocks(explored.blocks.slice(height + above, height + above + 1));
+          await addAllBlocks(store, explored.blocks.slice(height + above, height + above + 1));
           above++;
         }
       } while (cursor !== undefined);

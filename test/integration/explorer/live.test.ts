@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { createExplored } from '../../support/explorer-database.ts';
 import { startExplorer } from '../../support/explorer-process.ts';
+import { addAllBlocks } from '../../support/indexer-database.ts';
 import { PATIENCE_MS } from '../../support/patience.ts';
 import { RawClient } from '../../support/raw-client.ts';
 
@@ -51,7 +52,7 @@ test('a subscriber gets each block, the actions of its subject, and a reorg', as
   const all = [blocks, ofAddress, ofToken];
   for (const each of all) await each.until('reorg', () => each.messages.some(({ type }) => type === 'reorg'));
   assert.deepEqual(blocks.messages[1], { type: 'reorg', block_index: tip - 2 });
-  await explored.store.addBlocks(explored.blocks.slice(-2));
+  await addAllBlocks(explored.store, explored.blocks.slice(-2));
   for (const each of all)
     await each.until('blocks', () =>
       each.messages.some(({ type, data }) => type === 'block' && data?.block_index === tip)

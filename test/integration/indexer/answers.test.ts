@@ -14,6 +14,7 @@ import { formatPrice, priceOf } from '../../../src/indexer/store/markets/market-
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import { tryAction } from '../../../src/indexer/trial/trial.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
+import { addAllBlocks } from '../../support/indexer-database.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { sql } from '../../support/sql.ts';
 
@@ -143,7 +144,7 @@ test('quotes, offers, payments that wait and markets are after a rollback what t
   };
   const before = [];
   for (const mark of MARKS) {
-    await forked.addBlocks(extendTo(mark));
+    await addAllBlocks(forked, extendTo(mark));
     const asked = { questions: questionsAfter(run), time: run.chain.at(-1)!.time };
     const answers = await ask(0, asked);
     assert.deepEqual(answers.payments, await waitingPayments(databases[0]));
@@ -151,14 +152,14 @@ test('quotes, offers, payments that wait and markets are after a rollback what t
     before.push({ mark, asked, answers });
   }
   const rest = extendTo(END);
-  for (let at = 0; at < rest.length; at += 7) await forked.addBlocks(rest.slice(at, at + 7));
+  for (let at = 0; at < rest.length; at += 7) await addAllBlocks(forked, rest.slice(at, at + 7));
   for (const { mark, asked, answers } of before.toReversed()) {
     await forked.rollBack(mark);
     assert.deepEqual(await ask(0, asked), answers, `block ${mark} after a rollback`);
   }
   let written = 0;
   for (const { mark, asked, answers } of before) {
-    await fresh.addBlocks(run.chain.slice(written, mark));
+    await addAllBlocks(fresh, run.chain.slice(written, mark));
     written = mark;
     assert.deepEqual(await ask(1, asked), answers, `block ${mark} in an index made anew`);
   }

@@ -12,6 +12,7 @@ import { COUNTED_BY, View } from '../../../src/indexer/state/view.ts';
 import { factLoader } from '../../../src/indexer/store/facts/loader.ts';
 import { loadBooks } from '../../../src/indexer/store/facts/offers.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
+import { addAllBlocks } from '../../support/indexer-database.ts';
 import { MemoryLedger } from '../../support/indexer-ledger.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
@@ -56,7 +57,7 @@ async function filled() {
   const list = memory.lastAction;
   more.push(blockOf(`LIST|1|1|${list}||${named(1_900, 200)}`, more.length)); // long by its edit alone
   memory.run(more.at(-1)!);
-  await store.addBlocks(run.chain);
+  await addAllBlocks(store, run.chain);
   for (const block of more) await store.addBlocks([block]);
   return { run, store, memory, list, connection: await connect(database) };
 }

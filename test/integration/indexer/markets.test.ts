@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { ChainBlock } from '../../../src/indexer/block/block.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
-import { dumpIndexer } from '../../support/indexer-database.ts';
+import { addAllBlocks, dumpIndexer } from '../../support/indexer-database.ts';
 import { TEST_RULES } from '../../support/indexer-ledger.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { sql } from '../../support/sql.ts';
@@ -33,7 +33,7 @@ const GIVES_B = (amount: string, wanted: string): Action => ['B', `ORDER|0|BTC|T
 async function indexed(blocks: readonly ChainBlock[], perGroup = 1): Promise<DatabaseCoordinates> {
   const database = await createDatabase('indexer');
   const store = await IndexerStore.open(database, TEST_RULES, 30);
-  for (let at = 0; at < blocks.length; at += perGroup) await store.addBlocks(blocks.slice(at, at + perGroup));
+  for (let at = 0; at < blocks.length; at += perGroup) await addAllBlocks(store, blocks.slice(at, at + perGroup));
   store.close();
   return database;
 }
@@ -161,7 +161,7 @@ test('rows are the same in groups of any size and after a rollback', async () =>
   for (let height = 1; height <= chain.length; height++) {
     await store.rollBack(height);
     assert.deepEqual(await rowsNow(), after[height - 1], `taken back from ${height}`);
-    await store.addBlocks(chain.slice(height - 1));
+    await addAllBlocks(store, chain.slice(height - 1));
     assert.deepEqual(await rowsNow(), after.at(-1), `and written again from ${height}`);
   }
   store.close();
@@ -172,7 +172,7 @@ test('a ledger of an earlier release gets its markets at the start, and their fi
   const database = await indexed(chain.slice(0, 2));
   await sql(database, 'DELETE FROM markets', 'DROP TABLE open_orders', 'DROP TABLE market_undo');
   const store = await IndexerStore.open(database, TEST_RULES, 30);
-  await store.addBlocks(chain.slice(2));
+  await addAllBlocks(store, chain.slice(2));
   assert.deepEqual(await marketsOf(database), [
     { id: 1, updated: 700, TOKB: '0.25 0.25 0.25 0 0.25 0.25 0 20', TOKA: '4 4 4 0 4 4 0 5' }
   ]);
@@ -187,7 +187,7 @@ test('behind a rollback of more blocks than are noted markets are made anew, and
   const database = await indexed(chain, 200);
   const store = await IndexerStore.open(database, TEST_RULES, 30);
   await store.rollBack(3);
-  await store.addBlocks(blocksOf(3, [650]));
+  await addAllBlocks(store, blocksOf(3, [650]));
   store.close();
   assert.deepEqual(await marketsOf(database), [
     { id: 1, updated: 650, TOKB: '0.25 0.25 0.25 0 0.25 0.25 0 20', TOKA: '4 4 4 0 4 4 0 5' }

@@ -4,6 +4,7 @@ import { CHAIN_RULES } from '../../../lab/reference/chain.ts';
 import { ReferenceRun } from '../../../lab/reference/run.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
+import { addAllBlocks } from '../../support/indexer-database.ts';
 import { TEST_RULES } from '../../support/indexer-ledger.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { sql } from '../../support/sql.ts';
@@ -54,7 +55,7 @@ test('columns that decide facts are filled in for a ledger of an earlier release
   const run = new ReferenceRun(5);
   while (run.chain.length < 300) run.extend();
   const store = await IndexerStore.open(database, CHAIN_RULES, 120);
-  await store.addBlocks(run.chain);
+  await addAllBlocks(store, run.chain);
   store.close();
   const read = async () => {
     const deciding = await sql(database, 'SELECT * FROM deciding_actions ORDER BY 1, 2, 3, 4');
@@ -93,7 +94,7 @@ test('edits of offers are filled in for a ledger of an earlier release as blocks
     const transactions = texts.map((data, place) => ({ hash: hash(place + 1), source: 'A', fee: null, data }));
     return { height: at + 1, time: 600 * at, hash: hash(0), transactions };
   });
-  await store.addBlocks(blocks);
+  await addAllBlocks(store, blocks);
   store.close();
   const read = async () =>
     (await sql(database, 'SELECT * FROM offer_edits ORDER BY 1, 2')).map((row) => Object.values(row).join(' '));

@@ -11,7 +11,7 @@ import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import fc from '../../support/fast-check.ts';
 import { anyBlocks } from '../../support/indexer-actions.ts';
-import { dumpIndexer, dumpTexts } from '../../support/indexer-database.ts';
+import { addAllBlocks, dumpIndexer, dumpTexts } from '../../support/indexer-database.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { sql } from '../../support/sql.ts';
@@ -29,7 +29,7 @@ after(() => {
 });
 
 async function inGroups(store: IndexerStore, blocks: readonly ChainBlock[], size: number) {
-  for (let at = 0; at < blocks.length; at += size) await store.addBlocks(blocks.slice(at, at + size));
+  for (let at = 0; at < blocks.length; at += size) await addAllBlocks(store, blocks.slice(at, at + size));
 }
 
 /** Blocks that follow each other, each with some transactions of one source. */
@@ -64,7 +64,7 @@ test('through reorgs or in one go, in groups of any size: the same rows, and the
         await inGroups(forked, above(other), 1);
         await forked.rollBack(fork + 1);
         await inGroups(forked, above(final), size);
-        await fresh.addBlocks(chain);
+        await addAllBlocks(fresh, chain);
         const dump = await dumpIndexer(databases[1]);
         assert.deepEqual(await dumpIndexer(databases[0]), dump);
         const memory = new MemoryLedger();
@@ -99,13 +99,13 @@ test('one by one, in one group, with restarts, or prepared ahead: the same rows 
     },
     'in one group': async (database) => {
       const store = await open(database);
-      await store.addBlocks(blocks);
+      await addAllBlocks(store, blocks);
       store.close();
     },
     'with a restart after each group': async (database) => {
       for (let at = 0; at < blocks.length; at += 3) {
         const store = await open(database);
-        await store.addBlocks(blocks.slice(at, at + 3));
+        await addAllBlocks(store, blocks.slice(at, at + 3));
         store.close();
       }
     },
@@ -268,7 +268,7 @@ test('ROWS_REFUSED: the row that MariaDB refuses is told by its table, action an
 test('a turnover of more than 10^40 units is added up, and a text that is no amount is named', async () => {
   const database = await createDatabase('indexer');
   const store = await open(database);
-  await store.addBlocks(blocksOf(['ISSUE|0|TOKA|100|0|0||50'], ['SEND|0|TOKA|1|B']));
+  await addAllBlocks(store, blocksOf(['ISSUE|0|TOKA|100|0|0||50'], ['SEND|0|TOKA|1|B']));
   const moved = `SELECT 1, 1, 1, '1${'0'.repeat(36)}' FROM seq_1_to_20000`;
   await sql(database, `INSERT INTO credits ${moved}`, `INSERT INTO debits ${moved}`);
   const next = (height: number): ChainBlock => ({ ...blocksOf(['SEND|0|TOKA|1|B'])[0]!, height });
@@ -498,7 +498,7 @@ test('a list that was emptied below the height of LIMITS has the same rows in an
     const database = await createDatabase('indexer');
     for (let at = 0; at < blocks.length; at += size) {
       const store = await IndexerStore.open(database, rules, 30);
-      await store.addBlocks(blocks.slice(at, at + size));
+      await addAllBlocks(store, blocks.slice(at, at + size));
       store.close();
     }
     dumps.push(await dumpIndexer(database));

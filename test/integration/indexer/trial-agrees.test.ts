@@ -18,6 +18,7 @@ import { factLoader } from '../../../src/indexer/store/facts/loader.ts';
 import { loadBooks } from '../../../src/indexer/store/facts/offers.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import { type Trial, tryAction } from '../../../src/indexer/trial/trial.ts';
+import { addAllBlocks } from '../../support/indexer-database.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
 /** Blocks of the chain after which actions are tried, and the number of actions after each. */
@@ -103,7 +104,7 @@ test('a trial gives the verdict, gas and fee that the next block gives, for acti
   const charged = new Set<string>();
   for (const blocks of TRIED_AFTER) {
     const chain = Array.from({ length: blocks - run.chain.length }, () => run.extend());
-    await store.addBlocks(chain);
+    await addAllBlocks(store, chain);
     const season = Math.floor((run.chain.length - 1) / 120);
     const { height, time } = run.chain.at(-1)!;
     mock.timers.reset();

@@ -10,6 +10,7 @@ import { readLayout } from '../../../src/replication/tables/source-layout.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import fc from '../../support/fast-check.ts';
 import { anyBlocks } from '../../support/indexer-actions.ts';
+import { addAllBlocks } from '../../support/indexer-database.ts';
 import { TEST_RULES } from '../../support/indexer-ledger.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { sql } from '../../support/sql.ts';
@@ -36,7 +37,7 @@ const [BEGINNING, LEFT] = [chainOf(5, 1, 'a'), chainOf(6, 1, 'b')];
 async function write(database: DatabaseCoordinates, blocks: readonly ChainBlock[], size: number): Promise<void> {
   for (let at = 0; at < blocks.length; at += size) {
     const store = await IndexerStore.open(database, TEST_RULES, 30);
-    await store.addBlocks(blocks.slice(at, at + size), blocks.at(-1)!.height);
+    await addAllBlocks(store, blocks.slice(at, at + size), blocks.at(-1)!.height);
     store.close();
   }
 }

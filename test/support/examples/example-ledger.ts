@@ -10,6 +10,7 @@ import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { atEnd } from '../cleanup.ts';
 import { scanRules } from '../decoder/loop.ts';
+import { addAllBlocks } from '../indexer-database.ts';
 import { createDatabase } from '../mariadb.ts';
 import { type RawBlock, RawChain, type RawStep } from './raw-chain.ts';
 
@@ -101,7 +102,7 @@ export class ExampleLedger {
   async #index(from: number): Promise<void> {
     for (let next = from; next < this.chain.blocks.length; ) {
       const group = await this.#source.readBlocks(next, GROUP);
-      await this.#store.addBlocks(group!.blocks);
+      await addAllBlocks(this.#store, group!.blocks);
       next += group!.blocks.length;
     }
   }

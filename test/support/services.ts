@@ -130,8 +130,9 @@ export async function startPlatform(key = KEY): Promise<Platform> {
       const answer = await fetch(`${url}/readyz`).catch(() => undefined);
       last = (await answer?.text()) ?? last;
       return answer?.status === 200;
-    }).catch((fault: Error) => {
-      throw new Error(`${fault.message}; it said ${last}\n${output()}`);
+    }).catch(async (fault: Error) => {
+      const status = await fetch(`${url}/status`, { headers: { 'x-api-key': key } }).then((answer) => answer.text());
+      throw new Error(`${fault.message}; it said ${last}\n${output()}\nits status: ${status}`);
     });
     return { ...row, url, port, env, child };
   };
@@ -163,8 +164,17 @@ export async function startPlatform(key = KEY): Promise<Platform> {
   };
   const first = await start(rowOf('decoder'), own['decoder']!);
   const others = SERVICE_ROWS.filter((row) => row.name !== 'hub' && row.name !== 'decoder');
-  const rest = await Promise.all(others.map((row) => start(row, own[row.name]!)));
+  // One that waits for another is not the one at fault: all that are not ready are named.
+  const rest = await settledAll(others.map((row) => start(row, own[row.name]!)));
   return { services: [hub, first, ...rest], node, collector };
+}
+
+/** Waits for all. @throws {AggregateError} of all that failed */
+async function settledAll<T>(promises: readonly Promise<T>[]): Promise<T[]> {
+  const settled = await Promise.allSettled(promises);
+  const faults = settled.flatMap((each) => (each.status === 'rejected' ? [each.reason as Error] : []));
+  if (faults.length > 0) throw new AggregateError(faults, faults.map(({ message }) => message).join('\n\n'));
+  return settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
 }
 
 /** One JSON-RPC call with the key. @returns the whole reply */

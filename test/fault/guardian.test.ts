@@ -181,7 +181,13 @@ const memoryOf = (pid: number) =>
 
 test('a guardian takes half of the memory that a service takes before it has done anything', async (t) => {
   const port = String(await freePort());
-  const away = { HUB_DB_HOST: '127.0.0.1', HUB_DB_PORT: '9', HUB_DB_NAME: 'h', HUB_DB_USER: 'u', HUB_DB_PASS: 'p' };
+  const away = {
+    HUB_DB_HOST: '127.0.0.1',
+    HUB_DB_PORT: '9',
+    HUB_DB_NAME: 'h',
+    HUB_DB_USER: 'u',
+    HUB_DB_PASS: 'unused-password'
+  };
   const start = async () => {
     const started = startGuardedService('hub', { ...away, HUB_HOST: '127.0.0.1', HUB_PORT: port });
     const answers = async () => (await fetch(`http://127.0.0.1:${port}/livez`)).ok;

@@ -36,6 +36,7 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'replication-decoder',
     'replication-indexer',
     'schema-changes',
+    'services',
     'settled',
     'shrunk-chain',
     'silence',
@@ -72,7 +73,7 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'start-of-many'
   ],
   'test/federation': ['mesh-floods'],
-  'test/foreign': ['explorer', 'index-check', 'rare-rows', 'websocket'],
+  'test/foreign': ['explorer', 'index-check', 'life', 'rare-rows', 'websocket'],
   'test/integration': ['grants'],
   'test/integration/actors/replica': [
     'checkpoints',

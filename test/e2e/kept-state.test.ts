@@ -40,7 +40,7 @@ class Kept {
 
   async press(action: string): Promise<void> {
     const url = `${this.url}/debug/actors/decoder/litecoin/regtest/${action}`;
-    const { status } = await fetch(url, { method: 'POST', headers: HEADERS });
+    const { status } = await fetch(url, { method: 'POST', headers: { 'x-api-key': KEY } });
     assert.equal(status, 202, action);
   }
 
@@ -134,7 +134,7 @@ test('the audit log of a service without actors outlives a kill: a hub tells who
   const ready = async () => (await fetch(`${hub.url}/readyz`)).ok;
   await hub.startAfter('SIGTERM');
   await eventually('the hub is ready', () => ready().catch(() => false));
-  const config = { litecoin: { regtest: { 'x-indexer': { db_pass: 'secret' } } } };
+  const config = { litecoin: { regtest: { 'x-indexer': { pass: 'secret-of-a-database' } } } };
   const call = { jsonrpc: '2.0', method: 'updateconfig', params: { config }, id: 1 };
   const answer = await fetch(`${hub.url}/`, { method: 'POST', headers: HEADERS, body: JSON.stringify(call) });
   assert.equal(((await answer.json()) as { error?: unknown }).error, undefined);

@@ -276,7 +276,7 @@ export class Liar extends Hub {
         keys.forge(sender, { kind: 'prepare', view: proposal.view, seq: batch.seq, digest })
       )
     };
-    const change = { kind: 'viewChange', view, stable, places: [forged] } as const;
+    const change = { kind: 'viewChange', view, stable, last: null, places: [forged] } as const;
     this.toOthers({ kind: 'signed', signed: keys.sign(this.key, change) });
     const changes = this.rules.keys.map((sender) => keys.forge(sender, change));
     this.toOthers({ kind: 'signed', signed: keys.sign(this.key, { kind: 'newView', view, changes }) });

@@ -95,7 +95,7 @@ test('a leader that hears two hubs far ahead catches up, and leads again when it
 test('a leader that is sent the beginning of a later view follows it, though it never asked for one', () => {
   const hub = new OneHub('a');
   const changes = ['b', 'c', 'd'].map((sender) =>
-    hub.signed(sender, { kind: 'viewChange', view: 1, stable: EMPTY_LOG, places: [] })
+    hub.signed(sender, { kind: 'viewChange', view: 1, stable: EMPTY_LOG, last: null, places: [] })
   );
   const phase = () => phaseOf(hub.state, hub.keys.rulesOf('a'));
   assert.equal(phase(), 'leading');

@@ -83,6 +83,7 @@ export async function startNode(
     logKeep,
     rules: rulesOf(set, key.pubkey, isWellFormed),
     onEvidence,
+    onTooLong: (type, bytes) => assert.fail(`${type} of ${bytes} bytes`),
     onHalt: (reason) => halts.push(reason)
   });
   const own = hub;

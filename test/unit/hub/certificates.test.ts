@@ -37,8 +37,16 @@ function committedBatch(batch: Batch, view: number, by: string): Committed {
   return { batch, votes: [...by].map((sender) => KEYS.sign(sender, { kind: 'commit', view, seq: batch.seq, digest })) };
 }
 
-function wish(view: number, ...places: (Prepared | Committed)[]): ViewChange {
-  return { kind: 'viewChange', view, stable: EMPTY_LOG, places };
+function wish(view: number, ...places: Prepared[]): ViewChange {
+  return { kind: 'viewChange', view, stable: EMPTY_LOG, last: null, places };
+}
+
+function wishAfter(last: Committed, ...places: Prepared[]): ViewChange {
+  return { ...wish(3, ...places), last };
+}
+
+function carriedOf(...batches: Batch[]): Map<number, Batch> {
+  return new Map(batches.map((batch) => [batch.seq, batch]));
 }
 
 const FIRST = batchOf(1, null, 'first');
@@ -47,29 +55,39 @@ const SECOND = batchOf(2, FIRST, 'second');
 
 test('a view begins with what one hub of the quorum has prepared', () => {
   const wishes = [wish(1), wish(1, preparedBatch(FIRST, 0, 'bc')), wish(1)];
-  assert.deepEqual(beginningOf(wishes).carried, [FIRST]);
+  assert.deepEqual(beginningOf(RULES, wishes).carried, carriedOf(FIRST));
 });
 
-test('the prepared batch of the higher view counts, and a committed one before both', () => {
+test('the prepared batch of the higher view counts, and none where a place is committed', () => {
   const older = wish(3, preparedBatch(FIRST, 0, 'bc'));
   const newer = wish(3, preparedBatch(OTHER, 1, 'cd'));
-  assert.deepEqual(beginningOf([older, newer, wish(3)]).carried, [OTHER]);
-  assert.deepEqual(beginningOf([newer, older, wish(3)]).carried, [OTHER]);
-  assert.deepEqual(beginningOf([newer, wish(3, committedBatch(FIRST, 0, 'abc'))]).carried, [FIRST]);
+  assert.deepEqual(beginningOf(RULES, [older, newer, wish(3)]).carried, carriedOf(OTHER));
+  assert.deepEqual(beginningOf(RULES, [newer, older, wish(3)]).carried, carriedOf(OTHER));
+  const { decided, carried } = beginningOf(RULES, [newer, wishAfter(committedBatch(FIRST, 0, 'abc'))]);
+  assert.deepEqual([decided, carried], [{ seq: 1, digest: KEYS.digestOf(FIRST) }, carriedOf()]);
 });
 
 test('a view begins with no place behind a gap, and with none that follows another batch', () => {
   const gap = wish(2, preparedBatch(FIRST, 0, 'bc'), preparedBatch(SECOND, 0, 'bc'));
-  assert.deepEqual(beginningOf([gap, wish(2)]).carried, [FIRST, SECOND]);
-  assert.deepEqual(beginningOf([wish(2, preparedBatch(OTHER, 1, 'cd')), gap]).carried, [OTHER]);
+  assert.deepEqual(beginningOf(RULES, [gap, wish(2)]).carried, carriedOf(FIRST, SECOND));
+  assert.deepEqual(beginningOf(RULES, [wish(2, preparedBatch(OTHER, 1, 'cd')), gap]).carried, carriedOf(OTHER));
+});
+
+test('a decided batch is proposed again where a hub that has no commits of it has prepared it', () => {
+  const ofOne = wishAfter(committedBatch(batchOf(3, SECOND, 'third'), 0, 'abd'));
+  const others = wish(3, preparedBatch(FIRST, 0, 'bc'), preparedBatch(SECOND, 0, 'bc'));
+  const misled = wish(3, preparedBatch(OTHER, 1, 'cd'));
+  const { decided, carried, carriedTo } = beginningOf(RULES, [ofOne, misled, others]);
+  assert.deepEqual([decided.seq, carriedTo, carried], [3, 3, carriedOf(SECOND, FIRST)]);
+  assert.deepEqual(beginningOf(RULES, [ofOne, misled, wish(3)]).carried, carriedOf());
 });
 
 test('the newest checkpoint is the base, and what is below it is carried no more', () => {
   const state = { seq: 100, digest: 'd', state: 's' };
   const votes = ['a', 'b', 'c'].map((sender) => KEYS.sign(sender, { kind: 'checkpoint', ...state }));
   const ahead: ViewChange = { ...wish(1), stable: { ...state, votes } };
-  const { base, carried } = beginningOf([wish(1, preparedBatch(FIRST, 0, 'bc')), ahead]);
-  assert.deepEqual([base.seq, carried], [100, []]);
+  const { decided, carried } = beginningOf(RULES, [wish(1, preparedBatch(FIRST, 0, 'bc')), ahead]);
+  assert.deepEqual([decided, carried], [{ seq: 100, digest: 'd' }, carriedOf()]);
   assert.equal(isViewChange(RULES, ahead), true);
   assert.equal(isViewChange(RULES, { ...ahead, stable: { ...state, votes: votes.slice(1) } }), false);
   assert.equal(isViewChange(RULES, { ...ahead, stable: { ...state, state: 'another', votes } }), false);
@@ -78,7 +96,7 @@ test('the newest checkpoint is the base, and what is below it is carried no more
 test('a wish counts only with proofs of places without a gap, all of earlier views', () => {
   const good = [preparedBatch(FIRST, 0, 'bc'), preparedBatch(SECOND, 0, 'cd')];
   assert.equal(isViewChange(RULES, wish(1, ...good)), true);
-  assert.equal(isViewChange(RULES, wish(1, committedBatch(FIRST, 0, 'abd'), good[1]!)), true);
+  assert.equal(isViewChange(RULES, wishAfter(committedBatch(FIRST, 0, 'abd'), good[1]!)), true);
   const forged = preparedBatch(FIRST, 0, 'bc', KEYS.forge.bind(KEYS));
   const [first, second] = good as [Prepared, Prepared];
   const stranger = { ...first, votes: [...first.votes.slice(1), { ...first.votes[0]!, sender: 'z' }] };
@@ -98,7 +116,10 @@ test('a wish counts only with proofs of places without a gap, all of earlier vie
     'a proposal of no leader': wish(1, wrongLeader),
     'another batch under the digest': wish(1, otherBatch),
     'too few votes': wish(1, preparedBatch(FIRST, 0, 'b')),
-    'too few commits': wish(1, committedBatch(FIRST, 0, 'ab'))
+    'too few commits': wishAfter(committedBatch(FIRST, 0, 'ab')),
+    'a place that is committed in the view that is asked for': wishAfter(committedBatch(FIRST, 3, 'abd')),
+    'a place below the one that is committed': wishAfter(committedBatch(SECOND, 0, 'abd'), first),
+    'a place that does not follow the one that is committed': wishAfter(committedBatch(OTHER, 0, 'abd'), second)
   };
   for (const [what, change] of Object.entries(bad)) assert.equal(isViewChange(RULES, change), false, what);
 });

@@ -57,10 +57,8 @@ const WISH: ViewChange = {
   kind: 'viewChange',
   view: 1,
   stable: EMPTY_LOG,
-  places: [
-    { proposal: signMessage(ID, PROPOSAL, KEYS[0]!), votes: [SIGNED] },
-    { batch: BATCH, votes: [SIGNED] }
-  ]
+  last: { batch: BATCH, votes: [SIGNED] },
+  places: [{ proposal: signMessage(ID, PROPOSAL, KEYS[0]!), votes: [SIGNED] }]
 };
 
 test('each kind of message is read after its way as JSON, with its digest and signature', () => {
@@ -69,6 +67,7 @@ test('each kind of message is read after its way as JSON, with its digest and si
     PROPOSAL,
     { kind: 'checkpoint', seq: 100, digest: digestOf(BATCH), state: digestOf(BATCH) } as const,
     WISH,
+    { ...WISH, last: null },
     { kind: 'newView', view: 1, changes: [signMessage(ID, WISH, KEYS[2]!)] } as const
   ];
   for (const message of messages) {
@@ -99,7 +98,8 @@ test('no message is read that has another shape', () => {
       ...SIGNED,
       message: { ...PROPOSAL, batch: { ...BATCH, operations: Array(1_001).fill(OPERATION) } }
     },
-    'too many places': { ...SIGNED, message: { ...WISH, places: Array(201).fill(WISH.places[0]) } }
+    'a last place that is none': { ...SIGNED, message: { ...WISH, last: {} } },
+    'too many places': { ...SIGNED, message: { ...WISH, places: Array(17).fill(WISH.places[0]) } }
   };
   for (const [what, value] of Object.entries(wrong)) assert.equal(isSignedMessage(value), false, what);
   assert.equal(isOperation({ ...OPERATION, body: '\ud800' }), false);

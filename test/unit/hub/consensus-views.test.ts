@@ -12,6 +12,7 @@ const wish = (view: number, ...places: Prepared[]): ViewChange => ({
   kind: 'viewChange',
   view,
   stable: EMPTY_LOG,
+  last: null,
   places
 });
 
@@ -103,10 +104,18 @@ test('a hub that restarts while it asks for a view goes on asking for that one',
 
 test('a hub joins a later view for which two ask, and none for which one does', () => {
   const hub = new OneHub('c');
-  hub.receive('a', wish(5));
+  hub.receive('d', wish(5));
   assert.deepEqual(hub.cast(), []);
-  hub.receive('b', wish(3));
-  assert.deepEqual(hub.cast(), ['viewChange 3']);
+  hub.receive('b', wish(2));
+  assert.deepEqual(hub.cast(), ['viewChange 2']);
+});
+
+test('a hub asks for the next view at once where the leader of its own has left it', () => {
+  const hub = new OneHub('c');
+  hub.receive('a', wish(5));
+  assert.deepEqual(hub.cast(), ['viewChange 1']);
+  hub.receive('b', wish(1));
+  assert.deepEqual(hub.cast(), []);
 });
 
 test('votes of a view that it left do not count, and it casts none while it asks', () => {
@@ -158,30 +167,25 @@ test('a follower prepares what its view began with, and nothing else in its plac
   }
 });
 
-test('a hub that asks for a view says what it has prepared and committed', () => {
+test('a hub that asks for a view says up to where it has all, and what it has prepared above', () => {
   const hub = new OneHub('c');
   const first = hub.batch(1, null);
   hub.decide(first);
   const second = hub.batch(2, first);
-  hub.receive('a', hub.proposal(0, second));
-  hub.receive('b', hub.vote('prepare', 0, second));
+  hub.decide(second);
+  const third = hub.batch(3, second);
+  hub.receive('a', hub.proposal(0, third));
+  hub.receive('b', hub.vote('prepare', 0, third));
   hub.effects();
   hub.wait(2);
   const wishes = hub
     .effects()
     .flatMap((effect) => (effect.type === 'vote' && effect.message.kind === 'viewChange' ? [effect.message] : []));
-  assert.deepEqual(
-    wishes[0]!.places.map((place) =>
-      'proposal' in place ? ['prepared', place.proposal.message.seq] : ['committed', place.batch.seq]
-    ),
-    [
-      ['committed', 1],
-      ['prepared', 2]
-    ]
-  );
+  const { last, places } = wishes[0]!;
+  assert.deepEqual([last?.batch, places.map(({ proposal }) => proposal.message.batch)], [second, [third]]);
 });
 
-test('the time for an answer doubles up to a minute, and is the shortest again after ten batches', () => {
+test('the time for an answer doubles up to a minute, and is halved after each ten batches', () => {
   const { hub, batch } = inSecondView('d');
   hub.receive('b', hub.proposal(1, batch));
   hub.wait(2);
@@ -199,7 +203,7 @@ test('the time for an answer doubles up to a minute, and is the shortest again a
     hub.decide(next, null, 20);
     last = next;
   }
-  assert.equal(hub.state.timeoutMs, 2_000);
+  assert.equal(hub.state.timeoutMs, 30_000);
 });
 
 test('a hub that is behind is sent the message that began the view', () => {
@@ -240,4 +244,20 @@ test('messages are sent again while nothing moves', () => {
     .effects()
     .flatMap((effect) => (effect.type === 'sendAgain' ? effect.messages.map(({ message }) => message.kind) : []));
   assert.deepEqual(again, ['viewChange']);
+});
+
+test('a hub that lacks what was decided before its view asks for it, and blames no leader', () => {
+  const hub = new OneHub('d');
+  const first = hub.batch(1, null);
+  const second = hub.batch(2, first);
+  const digest = hub.keys.digestOf(second);
+  const votes = ['a', 'b', 'c'].map((sender) =>
+    hub.signed(sender, { kind: 'commit' as const, view: 0, seq: 2, digest })
+  );
+  const ahead = { ...wish(1), last: { batch: second, votes } };
+  hub.receive('b', { kind: 'newView', view: 1, changes: ['a', 'b', 'c'].map((sender) => hub.signed(sender, ahead)) });
+  hub.effects();
+  hub.wait(20);
+  assert.ok(hub.effects().some((effect) => effect.type === 'tellStanding' && effect.to === null));
+  assert.deepEqual([hub.state.view, hub.state.isChanging], [1, false]);
 });

@@ -1,5 +1,15 @@
-import type { Batch, Checkpoint, Committed, Prepared, Signed, Stable, ViewChange, Vote } from './messages.ts';
-import { leaderOf, type Rules, WINDOW } from './rules.ts';
+import type {
+  Batch,
+  Checkpoint,
+  Committed,
+  PrePrepare,
+  Prepared,
+  Signed,
+  Stable,
+  ViewChange,
+  Vote
+} from './messages.ts';
+import { leaderOf, MOST_AHEAD, type Rules } from './rules.ts';
 
 /** Returns whether a quorum has prepared a place: its leader's proposal counts as the leader's vote. */
 export function isPrepared(rules: Rules, { proposal, votes }: Prepared): boolean {
@@ -26,67 +36,95 @@ export function isStable(rules: Rules, { seq, digest, state, votes }: Stable): b
 }
 
 /**
- * Returns whether a wish for a view is one that a correct hub may have: its checkpoint and its places are proved, the places follow each
- * other, and none is of the view that is wished.
+ * Returns whether a wish for a view is one that a correct hub may have: its checkpoint and its places are proved, the prepared ones follow
+ * what is decided and each other, and none is of the view that is wished.
  */
-export function isViewChange(rules: Rules, { stable, places, view }: ViewChange): boolean {
-  if (places.length > WINDOW || !isStable(rules, stable)) return false;
-  let last = { seq: stable.seq, digest: stable.digest };
-  for (const proof of places) {
-    const { view: own, digest, batch } = placeOf(proof);
-    if (batch.seq !== last.seq + 1 || batch.previous !== last.digest || own >= view) return false;
-    if (!('proposal' in proof ? isPrepared(rules, proof) : isCommitted(rules, proof))) return false;
-    last = { seq: batch.seq, digest };
+export function isViewChange(rules: Rules, change: ViewChange): boolean {
+  const { stable, last, places, view } = change;
+  if (places.length > MOST_AHEAD || !isStable(rules, stable)) return false;
+  if (last && (last.batch.seq <= stable.seq || viewOf(last) >= view || !isCommitted(rules, last))) return false;
+  let before = endOf(rules, change);
+  for (const prepared of places) {
+    const { view: own, seq, digest, batch } = prepared.proposal.message;
+    if (batch.seq !== before.seq + 1 || batch.previous !== before.digest || own >= view) return false;
+    if (!isPrepared(rules, prepared)) return false;
+    before = { seq, digest };
   }
   return true;
 }
 
-/**
- * Returns what a view begins with: the newest stable checkpoint, and the batches above it that must be proposed again.
- *
- * Of each place the committed batch counts, else the proposal of the highest view. It ends where no hub of the quorum has prepared a place,
- * or where that place does not follow the one before: nothing from there on was committed, because hubs commit places in order.
- */
-export function beginningOf(changes: readonly ViewChange[]): {
-  readonly base: Stable;
-  readonly carried: readonly Batch[];
-} {
-  const base = changes.map(({ stable }) => stable).reduce((best, each) => (each.seq > best.seq ? each : best));
-  const best = new Map<number, Place>();
-  for (const place of changes.flatMap(({ places }) => places.map(placeOf))) {
-    const { seq } = place.batch;
-    const known = best.get(seq);
-    if (!known || rankOf(place) > rankOf(known)) best.set(seq, place);
-  }
-  const carried: Batch[] = [];
-  let last = base.digest;
-  for (let seq = base.seq + 1; ; seq++) {
-    const found = best.get(seq);
-    if (found === undefined || found.batch.previous !== last) return { base, carried };
-    carried.push(found.batch);
-    last = found.digest;
-  }
+/** Facts that a view begins with. */
+export interface Beginning {
+  /** Newest stable checkpoint of the wishes. */
+  readonly stable: Stable;
+  /** Highest place that is known to be committed; null: none above the checkpoint. */
+  readonly last: Committed | null;
+  /** End of what is decided: the log up to there comes from hubs that have it. */
+  readonly decided: End;
+  /** Batches that must be proposed again, by their places: those above it, and those below it that a hub may lack. */
+  readonly carried: ReadonlyMap<number, Batch>;
+  /** Last place of these and of what is decided. */
+  readonly carriedTo: number;
 }
 
-/** Place of the log that a proof is about. */
-interface Place {
-  readonly view: number;
+/** A place of the log with the digest of its batch. */
+interface End {
+  readonly seq: number;
   readonly digest: string;
-  readonly batch: Batch;
-  readonly isCommitted: boolean;
 }
 
-function placeOf(proof: Prepared | Committed): Place {
-  if ('proposal' in proof) {
-    const { view, digest, batch } = proof.proposal.message;
-    return { view, digest, batch, isCommitted: false };
+/**
+ * Returns what a view begins with: what is decided, and the batches that must be proposed again.
+ *
+ * Above what is decided, the proposal of the highest view counts of each place. It ends where no hub of the quorum has prepared a place, or
+ * where that place does not follow the one before: nothing from there on was committed, because hubs commit places in order. Below, a hub
+ * that lies may alone have the commits; an honest one that commits a place tells all that it has prepared above its own last one, and the
+ * digests lead from the decided batch back to them.
+ */
+export function beginningOf(rules: Pick<Rules, 'digestOf'>, changes: readonly ViewChange[]): Beginning {
+  const stable = changes.map((change) => change.stable).reduce((best, each) => (each.seq > best.seq ? each : best));
+  const last = lastOf(
+    changes.flatMap((change) => (change.last && change.last.batch.seq > stable.seq ? [change.last] : []))
+  );
+  const decided = endOf(rules, { stable, last });
+  const proposals = changes.flatMap(({ places }) => places.map(({ proposal }) => proposal.message));
+  const best = new Map<number, PrePrepare>();
+  for (const proposal of proposals)
+    if (proposal.view >= (best.get(proposal.seq)?.view ?? 0)) best.set(proposal.seq, proposal);
+  const carried = new Map<number, Batch>();
+  let carriedTo = decided.seq;
+  for (let { digest } = decided; ; ) {
+    const found = best.get(carriedTo + 1);
+    if (found === undefined || found.batch.previous !== digest) break;
+    carriedTo += 1;
+    carried.set(carriedTo, found.batch);
+    digest = found.digest;
   }
-  const first = proof.votes[0]?.message;
-  return { view: first?.view ?? 0, digest: first?.digest ?? '', batch: proof.batch, isCommitted: true };
+  const byDigest = new Map(proposals.map(({ digest, batch }) => [digest, batch]));
+  for (let batch = last?.batch; batch && batch.seq > stable.seq + 1; ) {
+    batch = byDigest.get(batch.previous);
+    if (batch) carried.set(batch.seq, batch);
+  }
+  return { stable, last, decided, carried, carriedTo };
 }
 
-function rankOf({ view, isCommitted }: Place): number {
-  return isCommitted ? Number.POSITIVE_INFINITY : view;
+/** Returns the one of the highest place; null for none. */
+export function lastOf(committed: readonly Committed[]): Committed | null {
+  return committed.reduce<Committed | null>(
+    (best, each) => (each.batch.seq > (best?.batch.seq ?? 0) ? each : best),
+    null
+  );
+}
+
+/** Returns the end of what a wish proves to be decided. */
+function endOf(rules: Pick<Rules, 'digestOf'>, { stable, last }: Pick<ViewChange, 'stable' | 'last'>): End {
+  return last
+    ? { seq: last.batch.seq, digest: rules.digestOf(last.batch) }
+    : { seq: stable.seq, digest: stable.digest };
+}
+
+function viewOf({ votes }: Committed): number {
+  return votes[0]?.message.view ?? 0;
 }
 
 function countVotes(rules: Rules, votes: readonly Signed<Vote>[], wanted: Vote): number {

@@ -1,5 +1,5 @@
 import type { Batch } from './messages.ts';
-import { MOST_BATCH_LENGTH, MOST_OPERATIONS, MOST_SKEW_MS, WINDOW } from './rules.ts';
+import { MOST_AHEAD, MOST_BATCH_LENGTH, MOST_OPERATIONS, MOST_SKEW_MS, WINDOW } from './rules.ts';
 import type { Slot } from './state.ts';
 import { bindVote, castVote, committedDigest, precedingOf, putSlot, slotAt, type Turn } from './turn.ts';
 
@@ -8,13 +8,16 @@ export function walkSlots(turn: Turn): void {
   const { state } = turn;
   if (state.isChanging) return;
   let mayCommit = true;
+  let committedTo = state.stable.seq;
   for (let seq = state.stable.seq + 1; seq <= state.stable.seq + WINDOW; seq++) {
     const slot = state.slots.get(seq);
     if (!slot) return;
     acceptProposal(turn, slot);
-    mayCommit = commitSlot(turn, slotAt(turn, seq), mayCommit);
+    mayCommit = commitSlot(turn, slotAt(turn, seq), mayCommit && seq <= committedTo + MOST_AHEAD);
     noteCommitted(turn, slotAt(turn, seq));
-    mayCommit ||= slotAt(turn, seq).committed !== null;
+    if (slotAt(turn, seq).committed === null) continue;
+    mayCommit = true;
+    if (seq === committedTo + 1) committedTo = seq;
   }
 }
 

@@ -82,8 +82,10 @@ export interface ViewChange {
   readonly kind: 'viewChange';
   readonly view: number;
   readonly stable: Stable;
-  /** Places above the checkpoint, without a gap: what a quorum has prepared, or committed. */
-  readonly places: readonly (Prepared | Committed)[];
+  /** Last place above the checkpoint up to which this hub has all that a quorum has committed; null: it has none. */
+  readonly last: Committed | null;
+  /** Places above both, without a gap, that a quorum has prepared. */
+  readonly places: readonly Prepared[];
 }
 
 /** A new leader's proof that a quorum wishes its view. */

@@ -26,7 +26,7 @@ function newBatch(turn: Turn, seq: number): Batch | null {
   const before = precedingOf(turn, seq);
   if (!before) return null;
   const operations: Operation[] = [];
-  let length = 0;
+  let { length } = before;
   const waiting = [...turn.state.pending.values()].toSorted(
     (a, b) => a.operation.number - b.operation.number || (a.operation.submitter < b.operation.submitter ? -1 : 1)
   );
@@ -35,7 +35,8 @@ function newBatch(turn: Turn, seq: number): Batch | null {
     const { submitter, number, body } = operation;
     if (number !== (next.get(submitter) ?? 0)) continue;
     length += body.length;
-    if (operations.length > 0 && (operations.length === MOST_OPERATIONS || length > MOST_BATCH_LENGTH)) break;
+    const isFirst = operations.length === 0 && before.length === 0;
+    if (!isFirst && (operations.length === MOST_OPERATIONS || length > MOST_BATCH_LENGTH)) break;
     next.set(submitter, number + 1);
     operations.push(operation);
   }

@@ -12,7 +12,7 @@ import type {
   ViewChange,
   Vote
 } from './messages.ts';
-import { MOST_OPERATIONS, WINDOW } from './rules.ts';
+import { MOST_AHEAD, MOST_OPERATIONS } from './rules.ts';
 
 /** Returns whether a value has one shape. */
 type Is<T> = (value: unknown) => value is T;
@@ -75,7 +75,8 @@ const isViewChange = objectOf<ViewChange>({
   kind: only('viewChange'),
   view: isCount,
   stable: isStableCheckpoint,
-  places: listOf(either<Prepared | Committed>(isPrepared, isCommittedBatch), WINDOW)
+  last: either<Committed>((value) => value === null, isCommittedBatch),
+  places: listOf(isPrepared, MOST_AHEAD)
 });
 const isNewView = objectOf<NewView>({
   kind: only('newView'),

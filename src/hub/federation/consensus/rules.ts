@@ -23,18 +23,21 @@ export const CHECKPOINT_INTERVAL = 100;
 export const WINDOW = 2 * CHECKPOINT_INTERVAL;
 /** Batches that a leader proposes before the first of them is applied. */
 export const MOST_IN_FLIGHT = 8;
+/** Places that a hub commits above the last one that a quorum has: each of them stands with its proof in a wish for another view. */
+export const MOST_AHEAD = 2 * MOST_IN_FLIGHT;
 export const MOST_OPERATIONS = 1_000;
-/** Characters of all operations of a batch. */
+/** Characters of all operations of a batch, and of all batches that a leader has in flight, but for the first. */
 export const MOST_BATCH_LENGTH = 262_144;
 /** Largest difference between a proposal's time and a hub's own clock. */
 export const MOST_SKEW_MS = 30_000;
 /** Time that a leader has for an operation that it could propose. */
 export const ROUND_TIMEOUT_MS = 2_000;
 export const LONGEST_TIMEOUT_MS = 60_000;
-/** Batches of one view after which the time-out is the shortest again. */
+/** Batches of one view after which the time-out is halved. */
 export const CALM_BATCHES = 10;
-/** Milliseconds without progress after which a hub sends its last messages once more. */
+/** Milliseconds without progress after which a hub sends its last messages once more; the pause then doubles up to the longest. */
 export const RESEND_MS = 500;
+export const LONGEST_RESEND_MS = 4_000;
 
 /** Returns the key of the hub that leads a view. */
 export function leaderOf({ keys }: Pick<Rules, 'keys'>, view: number): string {

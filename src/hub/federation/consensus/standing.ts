@@ -34,7 +34,7 @@ export function noteApplied(turn: Turn, seq: number, digestOfState: string | nul
   if (digestOfState !== null) state.checkpointState = { seq, state: digestOfState };
   state.applied = { seq, digest, time: batch.time, next };
   state.calmBatches += 1;
-  if (state.calmBatches >= CALM_BATCHES) state.timeoutMs = ROUND_TIMEOUT_MS;
+  if (state.calmBatches % CALM_BATCHES === 0) state.timeoutMs = Math.max(state.timeoutMs / 2, ROUND_TIMEOUT_MS);
   if (seq <= state.stable.seq) {
     state.slots = new Map([...state.slots].filter(([at]) => at > seq));
     if (seq === state.stable.seq && digestOfState !== null) checkState(turn, state.stable, digestOfState);

@@ -88,8 +88,9 @@ export interface ConsensusState {
   readonly bound: ReadonlyMap<string, string>;
   /** Own messages that are signed and stored, by kind and place: they are sent again where nothing moves. */
   readonly own: ReadonlyMap<string, Signed<Message>>;
-  /** Time at which they were last sent again. */
+  /** Time at which they were last sent again, and the pause that follows. */
   readonly resentAt: number;
+  readonly resendMs: number;
   /** Digest of the tables at the last checkpoint that this hub made. */
   readonly checkpointState: { readonly seq: number; readonly state: string } | null;
   readonly isHalted: boolean;
@@ -198,6 +199,7 @@ export function restore({ now, stable, applied, log, votes, pending }: Restored)
     checkpoints: new Map(),
     newView: null,
     resentAt: now,
+    resendMs: RESEND_MS,
     checkpointState: null,
     isHalted: false
   };

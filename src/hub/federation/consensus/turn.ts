@@ -17,6 +17,8 @@ interface Preceding {
   readonly time: number;
   /** By submitter, the number of its next operation. */
   readonly next: ReadonlyMap<string, number>;
+  /** Characters of all operations above the last batch that is applied. */
+  readonly length: number;
 }
 
 /** Returns what a new batch at a place follows; null where it is not known yet. */
@@ -25,13 +27,17 @@ export function precedingOf({ state, rules }: Turn, seq: number): Preceding | nu
   if (seq <= applied.seq) return null;
   const next = new Map(applied.next);
   let last = { digest: applied.digest, time: applied.time };
+  let length = 0;
   for (let at = applied.seq + 1; at < seq; at++) {
     const batch = batchAt(slots.get(at));
     if (!batch) return null;
-    for (const { submitter, number } of batch.operations) next.set(submitter, number + 1);
+    for (const { submitter, number, body } of batch.operations) {
+      next.set(submitter, number + 1);
+      length += body.length;
+    }
     last = { digest: rules.digestOf(batch), time: batch.time };
   }
-  return { ...last, next };
+  return { ...last, next, length };
 }
 
 /** Returns the batch that is committed at a place, or that this hub has accepted there. */

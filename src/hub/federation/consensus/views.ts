@@ -1,9 +1,9 @@
 import { beginningOf, isViewChange } from './certificates.ts';
-import type { Committed, Message, NewView, Prepared, Signed, ViewChange } from './messages.ts';
-import { LONGEST_TIMEOUT_MS, leaderOf, RESEND_MS } from './rules.ts';
+import type { Message, NewView, Prepared, Signed, ViewChange } from './messages.ts';
+import { LONGEST_RESEND_MS, LONGEST_TIMEOUT_MS, leaderOf, RESEND_MS } from './rules.ts';
 import { setStable } from './standing.ts';
 import { emptySlot, operationKey, type Slot } from './state.ts';
-import { castVote, keepOwn, type Turn } from './turn.ts';
+import { castVote, keepOwn, putSlot, slotAt, type Turn } from './turn.ts';
 
 /** Keeps the newest wish of each hub, where it is proved. */
 export function takeChange(turn: Turn, signed: Signed<ViewChange>): void {
@@ -31,24 +31,28 @@ export function takeNewView(turn: Turn, signed: Signed<NewView>): void {
 
 /** Enters a view whose beginning is proved. */
 function enterView(turn: Turn, signed: Signed<NewView>): void {
-  const { base, carried } = beginningOf(signed.message.changes.map(({ message }) => message));
-  const { state } = turn;
+  const { state, rules } = turn;
+  const wishes = signed.message.changes.map(({ message }) => message);
+  const { stable, last, carried, carriedTo } = beginningOf(rules, wishes);
   if (signed.message.view !== state.view) forgetVotes(turn);
   state.own = new Map([...state.own].filter(([, { message }]) => message.kind !== 'viewChange'));
   state.view = signed.message.view;
   state.isChanging = false;
   state.viewSince = state.now;
   state.resentAt = state.now;
+  state.resendMs = RESEND_MS;
   state.calmBatches = 0;
   state.newView = signed;
-  state.carried = new Map(carried.map((batch) => [batch.seq, batch]));
-  state.carriedTo = base.seq + carried.length;
+  state.carried = carried;
+  state.carriedTo = carriedTo;
   const slots = [...state.slots.values()].map((slot): [number, Slot] => [
     slot.seq,
     { ...emptySlot(slot.seq), prepared: slot.prepared, committed: slot.committed }
   ]);
   state.slots = new Map(slots);
-  if (base.seq > state.stable.seq) setStable(turn, base);
+  if (stable.seq > state.stable.seq) setStable(turn, stable);
+  if (last && last.batch.seq > state.applied.seq && last.batch.seq > state.stable.seq)
+    putSlot(turn, { ...slotAt(turn, last.batch.seq), committed: last });
 }
 
 /** Votes of a view bind no longer in another one. */
@@ -61,19 +65,23 @@ function forgetVotes(turn: Turn): void {
 export function checkTime(turn: Turn): void {
   const { state } = turn;
   const since = undecidedSince(turn);
-  if (since === null && !state.isChanging) return;
-  const deadline = (state.isChanging ? state.viewSince : Math.max(since!, state.viewSince)) + state.timeoutMs;
+  // Who lacks what was decided before the view asks for it, which is no fault of the leader.
+  if (since === null && !state.isChanging && state.applied.seq >= state.carriedTo) return;
+  const waitsSince = state.isChanging || since === null ? state.viewSince : Math.max(since, state.viewSince);
+  const isOver = (since !== null || state.isChanging) && state.now >= waitsSince + state.timeoutMs;
   // A hub that asks alone waits for others; one that came back into a view without having asked for it does not.
   // Who asks for a later view counts as well, or hubs that ask for different views would wait for each other for ever.
   const asking = [...state.changes.values()].filter(({ message }) => message.view >= state.view);
   const hasAsked = asking.some(({ sender }) => sender === turn.rules.self);
   const mayChange = !state.isChanging || !hasAsked || asking.length >= turn.rules.quorum;
-  if (state.now >= deadline && mayChange) {
+  if (isOver && mayChange) {
     state.timeoutMs = Math.min(2 * state.timeoutMs, LONGEST_TIMEOUT_MS);
     askFor(turn, state.view + 1);
     return;
   }
-  if (state.now < Math.max(state.resentAt, state.appliedAt) + RESEND_MS) return;
+  const isMoving = state.appliedAt > state.resentAt;
+  if (state.now < Math.max(state.resentAt, state.appliedAt) + (isMoving ? RESEND_MS : state.resendMs)) return;
+  state.resendMs = isMoving ? RESEND_MS : Math.min(2 * state.resendMs, LONGEST_RESEND_MS);
   state.resentAt = state.now;
   turn.effects.push({ type: 'tellStanding', to: null });
   turn.effects.push({ type: 'sendAgain', messages: [...state.own.values()].filter(isNeeded(state.applied.seq)) });
@@ -100,29 +108,33 @@ function undecidedSince(turn: Turn): number | null {
   return oldest;
 }
 
-/** Joins a later view for which more hubs ask than may lie. */
+/** Joins a later view for which more hubs ask than may lie; asks for the next one where the leader of this one has left it. */
 export function joinView(turn: Turn): void {
   const { view, changes } = turn.state;
   const later = [...changes.values()].map(({ message }) => message.view).filter((wished) => wished > view);
   if (later.length > turn.rules.faulty) askFor(turn, later.toSorted((a, b) => b - a)[turn.rules.faulty]!);
+  else if ((changes.get(leaderOf(turn.rules, view))?.message.view ?? 0) > view) askFor(turn, view + 1);
 }
 
 /** Asks for a view with all that must not be lost. */
 function askFor(turn: Turn, view: number): void {
   const { state } = turn;
-  Object.assign(state, { view, isChanging: true, viewSince: state.now, resentAt: state.now, newView: null });
+  Object.assign(state, { view, isChanging: true, viewSince: state.now, newView: null });
+  Object.assign(state, { resentAt: state.now, resendMs: RESEND_MS });
   forgetVotes(turn);
-  const places: (Prepared | Committed)[] = [];
-  let last = state.stable.digest;
-  for (let seq = state.stable.seq + 1; ; seq++) {
-    const slot = state.slots.get(seq);
-    const proof = slot?.committed ?? slot?.prepared;
-    const batch = slot?.committed?.batch ?? slot?.prepared?.proposal.message.batch;
-    if (!proof || batch?.previous !== last) break;
-    places.push(proof);
-    last = turn.rules.digestOf(batch);
+  const { stable, slots } = state;
+  let end = stable.seq;
+  while (slots.get(end + 1)?.committed) end += 1;
+  const last = end > stable.seq ? slots.get(end)!.committed : null;
+  const places: Prepared[] = [];
+  let before = last ? turn.rules.digestOf(last.batch) : stable.digest;
+  for (let seq = end + 1; ; seq++) {
+    const prepared = slots.get(seq)?.prepared;
+    if (!prepared || prepared.proposal.message.batch.previous !== before) break;
+    places.push(prepared);
+    before = prepared.proposal.message.digest;
   }
-  castVote(turn, { kind: 'viewChange', view, stable: state.stable, places });
+  castVote(turn, { kind: 'viewChange', view, stable, last, places });
 }
 
 /** Proves a view that a quorum asks for, as its leader. */

@@ -26,6 +26,8 @@ export interface Envelope {
 export type EnvelopeFault = 'too long' | 'no JSON' | 'too deep' | 'wrong shape';
 
 export const MOST_ENVELOPE_BYTES = 1_048_576;
+/** Bytes of the data of an envelope, well below the bound. */
+export const MOST_DATA_BYTES = 786_432;
 /** Objects and arrays within one another, the envelope itself included. */
 export const MOST_DEPTH = 32;
 const FIELDS = ['data', 'id', 'sender', 'sig', 'timestamp', 'type'];

@@ -130,6 +130,8 @@ export class RunningHub {
         this.#accused += 1;
         log.error({ first, second }, `hub ${first.sender} signed two messages for one place`);
       },
+      onTooLong: (type, bytes) =>
+        log.error({ type, bytes }, 'a message to the other hubs is too long: none of them gets it'),
       onHalt: (reason) => {
         const { standing } = this.hub;
         tell('validator', { phase: 'halted', ...standing, peers: [], tests: [], accused: this.#accused, round: null });

@@ -6,7 +6,8 @@ import { type HubPhase, phaseOf } from '../consensus/phase.ts';
 import type { Rules } from '../consensus/rules.ts';
 import { type ConsensusState, operationKey, restore, type StoredVote } from '../consensus/state.ts';
 import { step } from '../consensus/step.ts';
-import type { Envelope } from '../gossip/envelope.ts';
+import { type Envelope, MOST_DATA_BYTES } from '../gossip/envelope.ts';
+import { type Gossip, LongMessages } from '../gossip/long-messages.ts';
 import { signMessage, signOperation } from '../gossip/signatures.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { RoundJournal } from '../journal/round-journal.ts';
@@ -18,16 +19,8 @@ import { Capabilities } from './capabilities.ts';
 import { PricePublishing } from './price-publishing.ts';
 import { PriceRounds } from './price-rounds.ts';
 import { StateFetch } from './state-fetch.ts';
-import { MOST_BYTES, packed, readHeard, submissionsOf, typeOf } from './wire.ts';
+import { packed, readHeard, submissionsOf, typeOf } from './wire.ts';
 import { Witness } from './witness.ts';
-
-/** Connections to the other hubs. */
-interface Gossip {
-  /** Keys of the hubs that are connected. */
-  readonly peers: readonly string[];
-  publish(type: string, data: Readonly<Record<string, unknown>>): void;
-  sendTo(to: string, type: string, data: Readonly<Record<string, unknown>>): void;
-}
 
 /** Options of a hub in validator mode. */
 interface ValidatorOptions {
@@ -56,6 +49,8 @@ interface ValidatorOptions {
   readonly logKeep: number;
   /** Takes two different messages of one hub for one place. */
   readonly onEvidence: (first: Signed<Message>, second: Signed<Message>) => void;
+  /** Takes a message that is too long for all hubs, with its bytes. */
+  readonly onTooLong: (type: string, bytes: number) => void;
   /** Takes why this hub votes no more, once. */
   readonly onHalt: (reason: PlatformError) => void;
 }
@@ -102,6 +97,7 @@ export class ValidatorHub {
   /** Hubs that are being answered: one answer each at a time. */
   readonly #answering = new Set<string>();
 
+  readonly #gossip: LongMessages;
   readonly #fetching: StateFetch;
   readonly capabilities: Capabilities;
   /** Part in the rounds of prices; null: the set makes none. */
@@ -112,8 +108,10 @@ export class ValidatorHub {
   readonly witness: Witness;
 
   constructor(options: ValidatorOptions) {
-    const { journal, rules, gossip, set, key, disabled, roundRules, roundJournal, onRound: onDecided } = options;
+    const { journal, rules, set, key, disabled, roundRules, roundJournal, onRound: onDecided } = options;
     this.#options = options;
+    const gossip = new LongMessages(options.gossip, options.onTooLong);
+    this.#gossip = gossip;
     const write = (work: () => Promise<void>) => this.#write(work);
     const submit = (body: string) => this.submit(body);
     const publish = (type: string, data: Readonly<Record<string, unknown>>) => gossip.publish(type, data);
@@ -159,7 +157,7 @@ export class ValidatorHub {
 
   /** Goes on from the database. @throws {PlatformError} HUB_HALTED when it says that this hub votes no more */
   async start(): Promise<void> {
-    const { journal, now, gossip, set, key } = this.#options;
+    const { journal, now, set, key } = this.#options;
     const reason = await journal.halt();
     if (reason !== null) throw new PlatformError('HUB_HALTED', { reason });
     const restored = await journal.load(now());
@@ -169,7 +167,7 @@ export class ValidatorHub {
     const next = restored.applied.next.get(key.pubkey) ?? 0;
     this.#numbers = restored.pending.reduce((most, { number }) => Math.max(most, number + 1), next);
     this.#ticking = setInterval(() => this.#tick(), TICK_MS);
-    for (const { type, operations } of submissionsOf(restored.pending)) gossip.publish(type, { set, operations });
+    for (const { type, operations } of submissionsOf(restored.pending)) this.#gossip.publish(type, { set, operations });
   }
 
   /** Votes no more, and waits for what is being written. */
@@ -185,7 +183,8 @@ export class ValidatorHub {
    * @throws {PlatformError} REQUEST_INVALID when all hubs refuse it  @throws {PlatformError} NO_QUORUM
    */
   async submit(body: string): Promise<number> {
-    const { key, set, journal, gossip, rules, writeTimeoutMs, now } = this.#options;
+    const { key, set, journal, rules, writeTimeoutMs, now } = this.#options;
+    const gossip = this.#gossip;
     if (this.#isEnded || !this.#state) throw new PlatformError('HUB_HALTED');
     if (this.#lonelySince !== null && now() - this.#lonelySince >= LONELY_MS)
       throw new PlatformError('NO_QUORUM', {
@@ -217,8 +216,11 @@ export class ValidatorHub {
   }
 
   /** Takes a genuine message of another hub of the set. */
-  receive(envelope: Envelope): void {
-    const { rules, set, journal, gossip } = this.#options;
+  receive(received: Envelope): void {
+    const { rules, set, journal } = this.#options;
+    const gossip = this.#gossip;
+    const envelope = gossip.receive(received);
+    if (!envelope) return;
     if (this.capabilities.receive(envelope) || this.rounds?.receive(envelope)) return;
     if (this.publishing?.receive(envelope)) return;
     const heard = readHeard(envelope, set);
@@ -272,7 +274,8 @@ export class ValidatorHub {
   }
 
   #carryOut(effect: Effect): void {
-    const { gossip, set, journal, rules, onEvidence } = this.#options;
+    const { set, journal, rules, onEvidence } = this.#options;
+    const gossip = this.#gossip;
     switch (effect.type) {
       case 'vote':
         this.#unsigned.push(effect);
@@ -322,13 +325,13 @@ export class ValidatorHub {
 
   /** Signs, keeps and sends all votes that wait: one write, one envelope. */
   async #vote(): Promise<void> {
-    const { journal, key, set, gossip } = this.#options;
+    const { journal, key, set } = this.#options;
     const votes: StoredVote[] = [];
     for (const { message, prepared } of this.#unsigned.splice(0))
       votes.push({ signed: signMessage(set, await this.#withStatement(message, prepared), key), prepared });
     await journal.keepVotes(votes);
     const messages = votes.map(({ signed }) => signed);
-    for (const some of packed(messages)) gossip.publish('CONSENSUS_MESSAGES', { set, messages: some });
+    for (const some of packed(messages)) this.#gossip.publish('CONSENSUS_MESSAGES', { set, messages: some });
     for (const signed of messages) this.#take({ type: 'vote.stored', signed });
   }
 
@@ -355,7 +358,8 @@ export class ValidatorHub {
 
   /** Hands out the log, or the state of a checkpoint where the log is pruned or that is far ahead. */
   #answer(to: string, seq: number): void {
-    const { journal, gossip, set } = this.#options;
+    const { journal, set } = this.#options;
+    const gossip = this.#gossip;
     if (seq > this.standing.seq) return;
     this.#serve(to, async () => {
       const first = (await journal.firstKept()) ?? Number.POSITIVE_INFINITY;
@@ -364,7 +368,7 @@ export class ValidatorHub {
         gossip.sendTo(to, 'STATE_MANIFEST', { set, stable: state.stable, manifest: state.text });
         return;
       }
-      const [entries] = seq < first ? [] : packed(await journal.entries(seq, MOST_ENTRIES, MOST_BYTES));
+      const [entries] = seq < first ? [] : packed(await journal.entries(seq, MOST_ENTRIES, MOST_DATA_BYTES));
       if (entries) gossip.sendTo(to, 'STATE_LOG', { set, entries });
     });
   }
@@ -415,7 +419,8 @@ export class ValidatorHub {
   }
 
   #tick(): void {
-    const { now, gossip } = this.#options;
+    const { now } = this.#options;
+    const gossip = this.#gossip;
     this.#lonelySince = gossip.peers.length >= this.#needed ? null : (this.#lonelySince ?? now());
     if (!this.#state) return;
     this.#take({ type: 'clock.ticked', now: Math.max(this.#state.now, now()) });

@@ -1,6 +1,6 @@
 import type { Committed, Message, Operation, Signed, Stable } from '../consensus/messages.ts';
 import { isCommittedBatch, isOperation, isSignedMessage, isStableCheckpoint } from '../consensus/reading.ts';
-import type { Envelope } from '../gossip/envelope.ts';
+import { type Envelope, MOST_DATA_BYTES } from '../gossip/envelope.ts';
 import { readMatter } from '../matters/operations.ts';
 
 /** Messages about the log between hubs of a set. */
@@ -18,8 +18,6 @@ export type Heard =
 
 /** Items of one envelope. */
 const MOST_ITEMS = 1_000;
-/** Bytes of one envelope's data, well below the bound of an envelope. */
-export const MOST_BYTES = 786_432;
 
 /** Returns what an envelope says about the log of a set; null for anything else. */
 export function readHeard({ type, data }: Envelope, set: string): Heard | null {
@@ -88,7 +86,7 @@ export function packed<T>(items: readonly T[]): T[][] {
   for (const item of items) {
     const own = Buffer.byteLength(JSON.stringify(item));
     const last = lists.at(-1);
-    if (last && bytes + own <= MOST_BYTES && last.length < MOST_ITEMS) {
+    if (last && bytes + own <= MOST_DATA_BYTES && last.length < MOST_ITEMS) {
       last.push(item);
       bytes += own;
     } else {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { ATTACKS } from '../../lab/hostile/attacks/all.ts';
 import { hostileDevnet } from '../../lab/hostile/devnet.ts';
 
-test('a devnet under every attack stays live, and equal to one that is made anew', { timeout: 420_000 }, async () => {
+test('a devnet under every attack stays live, and equal to one that is made anew', { timeout: 1_200_000 }, async () => {
   const lines: string[] = [];
   const report = await hostileDevnet({
     seed: 'in short',

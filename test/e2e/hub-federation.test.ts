@@ -121,11 +121,12 @@ async function stateOf(member: Member): Promise<Answer> {
 
 /** Waits until hubs have applied equally much, and compares their configurations. @returns it */
 async function agreed(hubs: readonly Member[]): Promise<Answer> {
+  let states: readonly Answer[] = [];
   await eventually('all have applied the same', async () => {
-    const places = await Promise.all(hubs.map(async (member) => (await stateOf(member)).seq));
-    return new Set(places).size === 1;
+    states = await Promise.all(hubs.map(stateOf));
+    return new Set(states.map(({ seq }) => seq)).size === 1;
   });
-  const [first, ...others] = await Promise.all(hubs.map(stateOf));
+  const [first, ...others] = states;
   for (const other of others) assert.deepEqual(other, first);
   return first;
 }

@@ -68,7 +68,7 @@ async function decoderIn(state: string, name: string): Promise<Kept> {
     NODE_URL: '127.0.0.1',
     NODE_PORT: '1',
     NODE_USER: 'nobody',
-    NODE_PASSWORD: 'nothing',
+    NODE_PASSWORD: 'password-of-nobody',
     ...databaseEnv('DECODER', await createDatabase(name)),
     DECODER_API_HOST: '127.0.0.1',
     DECODER_API_PORT: String(port),

@@ -88,7 +88,19 @@ export async function startHub(
   let wasReady = false;
   let pricing: PricesState | undefined;
   const member = validatorSettingsOf(config, config.HUB_HOST, VERSION);
-  let standing: ValidatorState = { phase: 'starting', view: 0, seq: 0, peers: [], tests: [], accused: 0, round: null };
+  let lastStanding: ValidatorState = {
+    phase: 'starting',
+    view: 0,
+    seq: 0,
+    peers: [],
+    tests: [],
+    accused: 0,
+    round: null
+  };
+  let isVoting = () => false;
+  /** Returns what the actor that votes told last, as far as it is true while that does not run. */
+  const standingNow = (): ValidatorState =>
+    isVoting() || lastStanding.phase === 'halted' ? lastStanding : { ...lastStanding, phase: 'starting', peers: [] };
   let [checking, asking]: (NodeJS.Timeout | undefined)[] = [];
   /** Questions of the set about chains that this hub has not answered. */
   let questions: readonly Question[] = [];
@@ -101,7 +113,7 @@ export async function startHub(
   const reportNow = (id: ActorName): ActorReport | undefined => {
     if (actorKey(id) === actorKey(HUB)) return reportOf(state);
     if (actorKey(id) === actorKey(VALIDATOR))
-      return { phase: standing.phase, circuit: null, height: null, tip: null, lagBlocks: null, lastError: null };
+      return { phase: standingNow().phase, circuit: null, height: null, tip: null, lagBlocks: null, lastError: null };
     return (
       pricing && {
         phase: pricing.phase,
@@ -121,7 +133,7 @@ export async function startHub(
         describeOracle(registry, { configured, intervalMs: config.ORACLE_ROUND_INTERVAL, pricing: () => pricing });
       if (member) {
         const { keys, votes } = quorumOf(member);
-        describeHubSet(registry, { members: keys.length, votes, standing: () => standing });
+        describeHubSet(registry, { members: keys.length, votes, standing: standingNow });
       }
       return () => undefined;
     },
@@ -176,8 +188,8 @@ export async function startHub(
             duties = next;
           },
           validator: (next: ValidatorState) => {
-            const isNew = standing.phase === 'starting';
-            standing = next;
+            const isNew = lastStanding.phase === 'starting';
+            lastStanding = next;
             if (isNew) void check();
           }
         },
@@ -186,17 +198,19 @@ export async function startHub(
           fail(error);
         }
       });
+      isVoting = () => supervisor.list().some(({ id, state: now }) => id.kind === VALIDATOR.kind && now === 'running');
       const database = remoteDatabase({
         ask: (type, body, options) => supervisor.handle(HUB).ask(type, body, options),
         state: () => state
       });
       /** Tells the actor that votes; one that is starting is told again after the next look. */
       const tell = async <K extends 'find' | 'check' | 'answer'>(type: K, body: ValidatorAsks[K]['request']) => {
-        if (standing.phase !== 'starting')
-          await supervisor
-            .handle(VALIDATOR)
-            .ask(type, body)
-            .catch(() => undefined);
+        if (standingNow().phase === 'starting') return;
+        try {
+          await supervisor.handle(VALIDATOR).ask(type, body);
+        } catch {
+          // It is paused, restarts or stops: nothing is lost by it.
+        }
       };
       if (member) {
         const { CAPABILITY_INDEXERS: indexers = [], CAPABILITY_NODES: nodes = [] } = config;
@@ -232,7 +246,7 @@ export async function startHub(
         member &&
         remoteSet({
           submit: (body, options) => supervisor.handle(VALIDATOR).ask('submit', { body }, options),
-          state: () => standing,
+          state: standingNow,
           ...quorumOf(member),
           writeTimeoutMs: member.writeTimeoutMs
         });
@@ -284,6 +298,7 @@ export async function startHub(
       const workerData = (): ValidatorActorData => {
         const once = isFirst && rejoin; // one that halts again is not to lose its log once more
         isFirst = false;
+        lastStanding = { ...lastStanding, phase: 'starting' };
         return { database: coordinates, settings: member, rejoin: once, logLevel: config.LOG_LEVEL };
       };
       supervisor.start({ id: VALIDATOR, kind: VALIDATOR.kind, entry: actorEntry('validator'), workerData });

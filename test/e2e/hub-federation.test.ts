@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { signingKey } from '../../src/consensus/auth-signature.ts';
 import { connect } from '../../src/db/connection.ts';
 import { freePort } from '../../src/devnet/processes/free-port.ts';
@@ -452,4 +453,23 @@ test('a parameter is proposed at one hub, and passes with the votes of three', a
   await runCommandLine(['federation', 'export', path], variables);
   const { code, stdout } = await runCommandLine(['federation', 'verify', path], {});
   assert.equal(code, 0, stdout);
+});
+
+test('a hub whose votes an operator pauses says so, takes no write, goes on with all else and votes again', async () => {
+  const paused = members[3]!;
+  const press = async (action: string) => {
+    const url = `http://127.0.0.1:${paused.port}/debug/actors/validator/all/all/${action}`;
+    const { status } = await fetch(url, { method: 'POST', headers: { 'x-api-key': API_KEY } });
+    assert.equal(status, 202, action);
+  };
+  await press('pause');
+  await awaitConsensus(paused, ({ phase, peers }) => phase === 'starting' && peers === 0);
+  assert.ok((await write(paused, 'paused', 'h')).error);
+  // Meanwhile it finds prices for rounds, and questions, for an actor that takes none.
+  await sleep(2.5 * Number(ROUNDS.ORACLE_ROUND_INTERVAL));
+  assert.equal((await call(paused, 'getprice', { pair: 'BTC/USD' })).result.price, '64000.00000000');
+  assert.equal(paused.process!.child.exitCode, null, paused.process!.output().slice(-2_000));
+  await press('restart');
+  await joined(members, 3);
+  assert.deepEqual((await write(paused, 'again', 'h2')).result, { status: 'success' });
 });

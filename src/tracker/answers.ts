@@ -8,7 +8,7 @@ import { ReadAhead } from './coins/read-ahead.ts';
 import { HASH_BYTES, OUTPOINT_BYTES } from './coins/records.ts';
 import type { MempoolCoins, MempoolOverlay } from './mempool-coins.ts';
 import { bytesOf, nameOf, type WaitingCoin } from './mempool-index.ts';
-import { atBlock, type SyncStatus } from './report.ts';
+import { atSnapshot, type Snapshot, type SyncStatus } from './report.ts';
 import type { TrackerStore } from './store.ts';
 
 /** A request for a page of a script's coins. */
@@ -36,6 +36,8 @@ export interface BalanceAnswer {
   readonly firstHeight: number | null;
   /** Newest block of the snapshot; null when there is none. */
   readonly newest: BlockRef | null;
+  /** Whether the mempool was read after that block. */
+  readonly isOfMempool: boolean;
 }
 
 /** Sources of the answers. */
@@ -61,6 +63,8 @@ interface Page {
   readonly next: string | null;
   /** Newest block of the snapshot that the coins are from; null when there is none. */
   readonly newest: BlockRef | null;
+  /** Whether the mempool was read after that block. */
+  readonly isOfMempool: boolean;
 }
 
 /** Answers questions about scripts from stored coins and the mempool. */
@@ -88,11 +92,11 @@ export class TrackerAnswers {
       throw new PlatformError('REQUEST_INVALID', { reason: 'after must be the nextCursor of the page before' });
     const most = Math.min(limit, mostOfPage(scriptHex));
     const nameAt = (cursor: string | null) => `${scriptHex} ${most} ${cursor}`;
-    const { json, next, newest } =
+    const { json, next, ...snapshot } =
       (await this.#readAhead.take(nameAt(after), this.#version)) ?? (await this.#page(scriptHex, most, after));
     if (next !== null && after !== null)
       this.#readAhead.read(nameAt(next), this.#version, () => this.#page(scriptHex, most, next));
-    return json.finish(`]${next === null ? '' : `,"nextCursor":"${next}"`},"sync":${syncText(sync, newest)}}`);
+    return json.finish(`]${next === null ? '' : `,"nextCursor":"${next}"`},"sync":${syncText(sync, snapshot)}}`);
   }
 
   async #page(scriptHex: string, most: number, after: string | null): Promise<Page> {
@@ -113,11 +117,12 @@ export class TrackerAnswers {
           json.add(at, value, height, tip - height + 1, maturity > EXTENSION_MATURITY);
       };
       if (!after?.startsWith(WAITING)) await coins.page(place, take);
-      if (count === most) return { json, next: last.toString('hex'), newest };
+      if (count === most) return { json, next: last.toString('hex'), newest, isOfMempool: overlay.isOfStored() };
       const waiting = this.#placedOf(await unstored(overlay, coins)).filter(([cursor]) => cursor > (after ?? ''));
       const shown = waiting.slice(0, most - count);
       for (const [, { name, value }] of shown) json.add(0, coinBytes(bytesOf(name), value), null, 0);
-      return { json, next: shown.length < waiting.length ? shown.at(-1)![0] : null, newest };
+      const next = shown.length < waiting.length ? shown.at(-1)![0] : null;
+      return { json, next, newest, isOfMempool: overlay.isOfStored() };
     });
   }
 
@@ -140,7 +145,8 @@ export class TrackerAnswers {
         confirmedCoins,
         pendingCoins,
         firstHeight,
-        newest
+        newest,
+        isOfMempool: overlay.isOfStored()
       };
     });
   }
@@ -166,9 +172,9 @@ export class TrackerAnswers {
   }
 }
 
-/** Returns a state as JSON, with the block of a snapshot. @param sync the state as JSON */
-function syncText(sync: string, newest: BlockRef | null): string {
-  return JSON.stringify(atBlock(JSON.parse(sync) as SyncStatus, newest));
+/** Returns a state as JSON, as it was at a snapshot. @param sync the state as JSON */
+function syncText(sync: string, snapshot: Snapshot): string {
+  return JSON.stringify(atSnapshot(JSON.parse(sync) as SyncStatus, snapshot));
 }
 
 /** Returns the most coins that fit into a page. */

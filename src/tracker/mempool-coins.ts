@@ -27,8 +27,10 @@ interface MempoolCoinsOptions {
 
 /** Effect of the mempool on the coins of one script, at one moment. */
 export interface MempoolOverlay extends ScriptOverlay {
-  /** Returns whether no stored coin has changed since the look. */
+  /** Returns whether no stored coin has changed since the look, and it is still the newest one. */
   readonly isOfNow: () => boolean;
+  /** Returns whether no stored coin has changed since the look: with coins that were read before the call it counts nothing twice. */
+  readonly isOfStored: () => boolean;
 }
 
 /** Most transactions of a batch. */
@@ -127,7 +129,9 @@ export class MempoolCoins implements MempoolSteps {
   overlay(scriptHash: Buffer): MempoolOverlay {
     const version = this.#version;
     const isOfNow = () => this.#version === version && this.#isOfNow;
-    return { ...this.#index.overlay(nameOf(scriptHash)), isOfNow };
+    const [wasOfNow, changes] = [this.#isOfNow, this.#changes];
+    const isOfStored = () => wasOfNow && this.#changes === changes;
+    return { ...this.#index.overlay(nameOf(scriptHash)), isOfNow, isOfStored };
   }
 
   /** Lists the mempool and drops transactions that left it. @returns the number of transactions to read */

@@ -13,7 +13,7 @@ import { monotonicMs } from '../wire/state/monotonic.ts';
 import type { BalanceAnswer, CoinsQuestion } from './answers.ts';
 import { scriptHashOf } from './coins/changes.ts';
 import {
-  atBlock,
+  atSnapshot,
   QuiescenceSchema,
   quiescenceOf,
   type SyncStatus,
@@ -163,19 +163,20 @@ export class TrackerQuestions {
   }
 
   async firstSeenStatus(address: string): Promise<Static<typeof FirstSeenStatusSchema>> {
-    const { firstHeight, newest } = await this.#balance(address);
-    return { first_seen: firstHeight === null ? null : { height: firstHeight }, sync: atBlock(this.sync(), newest) };
+    const { firstHeight, ...snapshot } = await this.#balance(address);
+    const first_seen = firstHeight === null ? null : { height: firstHeight };
+    return { first_seen, sync: atSnapshot(this.sync(), snapshot) };
   }
 
   async balance(address: string): Promise<Static<typeof BalanceSchema>> {
-    const { confirmed, newest } = await this.#balance(address);
-    return { balance: coinsOf(confirmed), sync: atBlock(this.sync(), newest) };
+    const { confirmed, ...snapshot } = await this.#balance(address);
+    return { balance: coinsOf(confirmed), sync: atSnapshot(this.sync(), snapshot) };
   }
 
   async info(address: string): Promise<Static<typeof InfoSchema>> {
-    const { confirmed, pending, received, confirmedCoins, pendingCoins, newest } = await this.#balance(address);
+    const { confirmed, pending, received, confirmedCoins, pendingCoins, ...snapshot } = await this.#balance(address);
     const kind = readProgram(this.#scriptOf(address))?.kind;
-    const sync = atBlock(this.sync(), newest);
+    const sync = atSnapshot(this.sync(), snapshot);
     return {
       address,
       type: kind === undefined ? 'script' : TYPES[kind],

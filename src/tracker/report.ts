@@ -134,11 +134,20 @@ export function syncStatusOf({ report, crash }: TrackerView, now: number): SyncS
   };
 }
 
+/** Stored coins of one moment. */
+export interface Snapshot {
+  /** Their newest block; null when there is none. */
+  readonly newest: BlockRef | null;
+  /** Whether the mempool was read after that block: else a payment that the block has may be counted twice. */
+  readonly isOfMempool: boolean;
+}
+
 /**
- * Returns a state with the newest block of a snapshot in place of its own: coins of the snapshot may be of a block that
- * was written after the state was told, or of one that was rolled back since.
+ * Returns a state as it was at a snapshot: its coins may be of a block that was written after the state was told, or of one that was
+ * rolled back since.
  */
-export function atBlock(sync: SyncStatus, newest: BlockRef | null): SyncStatus {
+export function atSnapshot(told: SyncStatus, { newest, isOfMempool }: Snapshot): SyncStatus {
+  const sync = { ...told, mempool_ready: told.mempool_ready && isOfMempool };
   if (!newest) return sync;
   const { height, hash } = newest;
   const lag = sync.node_height === null ? null : Math.max(0, sync.node_height - height);

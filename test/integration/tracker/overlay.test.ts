@@ -10,6 +10,7 @@ import { TrackerAnswers } from '../../../src/tracker/answers.ts';
 import { scriptHashOf } from '../../../src/tracker/coins/changes.ts';
 import type { CoinReader } from '../../../src/tracker/coins/coin-reader.ts';
 import { MempoolCoins } from '../../../src/tracker/mempool-coins.ts';
+import { atSnapshot, type SyncStatus } from '../../../src/tracker/report.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { startTracker } from '../../support/tracker/loop.ts';
@@ -126,4 +127,42 @@ test('thousands of coins that wait for one script are not looked up for each que
   const sync = { committed_height: 9, committed_hash: 'ef', tracker_height: 9, node_height: 10, lag: 1, synced: true };
   assert.deepEqual(JSON.parse(later.toString()), { utxos: [], sync }, 'no pending coin: a block may have some of them');
   assert.equal(lookedUp, 0);
+});
+
+test('an answer whose block came after the mempool was read says that it may count a payment twice, whatever was told before', async () => {
+  const script = Buffer.from('51', 'hex');
+  let change: () => void = () => undefined;
+  const view = {
+    page: async () => undefined,
+    newest: async () => ({ height: 9, hash: 'ef' }),
+    summary: async () => {
+      change();
+      return { confirmed: 0n, received: 0n, coins: 0, firstHeight: null };
+    },
+    owners: async () => []
+  };
+  const coins = { look: async (read: (of: typeof view) => unknown) => await read(view) } as unknown as CoinReader;
+  const mempool = new MempoolCoins({
+    list: async () => [],
+    read: async () => ({ found: [], odd: [] }),
+    coins: () => coins
+  });
+  const look = () => mempool.list(new AbortController().signal);
+  const answers = new TrackerAnswers({ store: () => ({ coins, version: '1' }), mempool });
+  const isReady = async () => {
+    const told = { mempool_ready: true } as SyncStatus;
+    const page = await answers.coins({ scriptHex: '51', limit: 1, after: null, sync: JSON.stringify(told) });
+    const ofPage = (JSON.parse(page.toString()) as { sync: SyncStatus }).sync.mempool_ready;
+    const balance = await answers.balance(scriptHashOf(script).toString('hex'));
+    return [ofPage, atSnapshot(told, balance).mempool_ready];
+  };
+  assert.deepEqual(await isReady(), [false, false], 'it was never read');
+  await look();
+  assert.deepEqual(await isReady(), [true, true]);
+  change = () => mempool.distrust();
+  assert.deepEqual(await isReady(), [true, false], 'a block comes while the balance is read');
+  change = () => undefined;
+  assert.deepEqual(await isReady(), [false, false]);
+  await look();
+  assert.deepEqual(await isReady(), [true, true]);
 });

@@ -29,7 +29,7 @@ interface MempoolCoinsOptions {
 export interface MempoolOverlay extends ScriptOverlay {
   /** Returns whether no stored coin has changed since the look, and it is still the newest one. */
   readonly isOfNow: () => boolean;
-  /** Returns whether no stored coin has changed since the look: with coins that were read before the call it counts nothing twice. */
+  /** Returns whether it fits coins that were read since: none has changed, and it follows no newer block. */
   readonly isOfStored: () => boolean;
 }
 
@@ -79,10 +79,10 @@ export class MempoolCoins implements MempoolSteps {
 
   /**
    * Monotonic time at which the whole mempool was last known. Null when it never was, does not fit, the last look
-   * failed, or stored coins changed since the look began.
+   * failed, stored coins changed since the look began, or the node's mempool follows a block that is not stored.
    */
   get knownAt(): number | null {
-    return !this.#isTooLarge && this.#isOfNow ? this.#indexedAt : null;
+    return !this.#isTooLarge && this.#isOfStored ? this.#indexedAt : null;
   }
 
   /** Whether the mempool does not fit: coins that it creates or spends are missing. */
@@ -92,6 +92,11 @@ export class MempoolCoins implements MempoolSteps {
 
   get #isOfNow(): boolean {
     return this.#changesSeen.indexed === this.#changes;
+  }
+
+  /** Whether the mempool fits the stored coins: what a transaction spends is known, so no payment is counted twice. */
+  get #isOfStored(): boolean {
+    return this.#isOfNow && !this.#index.hasOrphans;
   }
 
   /** Whether stored coins changed and no look has begun since. */
@@ -129,8 +134,8 @@ export class MempoolCoins implements MempoolSteps {
   overlay(scriptHash: Buffer): MempoolOverlay {
     const version = this.#version;
     const isOfNow = () => this.#version === version && this.#isOfNow;
-    const [wasOfNow, changes] = [this.#isOfNow, this.#changes];
-    const isOfStored = () => wasOfNow && this.#changes === changes;
+    const [wasOfStored, changes] = [this.#isOfStored, this.#changes];
+    const isOfStored = () => wasOfStored && this.#changes === changes;
     return { ...this.#index.overlay(nameOf(scriptHash)), isOfNow, isOfStored };
   }
 

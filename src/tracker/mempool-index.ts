@@ -110,6 +110,11 @@ export class MempoolIndex {
     return this.#transactions.get(txid);
   }
 
+  /** Whether a transaction spends a coin that is not stored, and whose maker waits no more: a block that the node has made it. */
+  get hasOrphans(): boolean {
+    return this.#unowned.size > 0;
+  }
+
   /**
    * Returns the ids of transactions to read again: they spend a coin that was not stored, and whose maker waits no more, so that a
    * block may have stored it.

@@ -227,7 +227,10 @@ test('a reading that was cancelled and ends late takes nothing from the next loo
       if (reads++ === 0) await late.promise;
       return { found: [one, other].filter(({ txid }) => txids.includes(txid)).map(({ bytes }) => bytes), odd: [] };
     },
-    coins: () => ({ owners: async () => [] })
+    coins: () => ({
+      owners: async (outpoints) =>
+        outpoints.map((outpoint) => ({ outpoint, scriptHash: scriptHashOf(SCRIPTS[2]!), value: EACH }))
+    })
   });
   const cancelled = new AbortController();
   await coins.list(cancelled.signal);
@@ -240,4 +243,30 @@ test('a reading that was cancelled and ends late takes nothing from the next loo
   assert.equal(await coins.save(), 0);
   assert.ok(coins.knownAt !== null);
   assert.equal(coins.overlay(scriptHashOf(SCRIPTS[0]!)).pending.length, 2);
+});
+
+test('a mempool that follows a block which is not stored is not known: what it spends would be counted still', async () => {
+  const { coins, stored, waiting, look, add } = scene();
+  const script = scriptHashOf(SCRIPTS[0]!);
+  const first = add([{ txid: 'cd'.repeat(32), vout: 0 }], [SCRIPTS[0]!]);
+  stored.set(keyOf(first.spent[0]!), SCRIPTS[2]!);
+  await look();
+  const second = add(first.places, [SCRIPTS[0]!]);
+  await look();
+  assert.ok(coins.knownAt !== null, 'the coin that it spends waits too');
+  waiting.delete(first.txid); // the node has it in a block
+  await look();
+  const held = coins.overlay(script);
+  assert.deepEqual([coins.knownAt, held.isOfStored()], [null, false]);
+  coins.distrust();
+  stored.delete(keyOf(first.spent[0]!));
+  stored.set(keyOf(first.places[0]!), SCRIPTS[0]!);
+  assert.deepEqual([coins.knownAt, coins.overlay(script).isOfStored()], [null, false]);
+  await look();
+  const { pending, spent, isOfStored } = coins.overlay(script);
+  assert.deepEqual([pending.length, spent.length, isOfStored(), held.isOfStored()], [1, 1, true, false]);
+  assert.ok(coins.knownAt !== null);
+  waiting.delete(second.txid);
+  await look();
+  assert.ok(coins.knownAt !== null);
 });

@@ -6,9 +6,12 @@ import { PlatformError } from '../../errors.ts';
 const LOWEST = 10_000;
 const USUAL_EPHEMERAL_START = 32_768;
 const MOST_TRIES = 200;
+/** Ports that this process was given last: their services may not listen yet. */
+const given: number[] = [];
+const MOST_GIVEN = 1_000;
 
 /**
- * Returns a free loopback port outside the range from which the kernel takes ports of outgoing connections: one of that
+ * Returns a free loopback port that it has not returned of late, outside the range from which the kernel takes ports of outgoing connections: one of that
  * range could be taken again before its service starts.
  *
  * @throws {PlatformError} PORT_IN_USE when 200 random ports are all in use
@@ -17,7 +20,10 @@ export async function freePort(): Promise<number> {
   const end = ephemeralStart();
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const port = randomInt(LOWEST, end);
-    if (await canListen(port)) return port;
+    if (given.includes(port) || !(await canListen(port)) || given.includes(port)) continue;
+    given.push(port);
+    if (given.length > MOST_GIVEN) given.shift();
+    return port;
   }
   throw new PlatformError('PORT_IN_USE', {
     reason: `no port of 127.0.0.1 is free among ${MOST_TRIES} tried from ${LOWEST} to ${end - 1}`

@@ -30,3 +30,9 @@ test('PORT_IN_USE: the devnet begins on no port on which another program listens
   });
   assert.equal((await choosePorts({})).hub > 0, true);
 });
+
+test('ports that are asked for one after the other are all different, though nothing listens on them yet', async () => {
+  const ports = new Set<number>();
+  for (let asked = 0; asked < 600; asked++) ports.add(await freePort());
+  assert.equal(ports.size, 600);
+});

@@ -143,11 +143,11 @@ export interface Snapshot {
 }
 
 /**
- * Returns a state as it was at a snapshot: its coins may be of a block that was written after the state was told, or of one that was
+ * Returns a state as it was at a snapshot: its coins may be of a block that was written after the state was reported, or of one that was
  * rolled back since.
  */
-export function atSnapshot(told: SyncStatus, { newest, isOfMempool }: Snapshot): SyncStatus {
-  const sync = { ...told, mempool_ready: told.mempool_ready && isOfMempool };
+export function atSnapshot(reported: SyncStatus, { newest, isOfMempool }: Snapshot): SyncStatus {
+  const sync = { ...reported, mempool_ready: reported.mempool_ready && isOfMempool };
   if (!newest) return sync;
   const { height, hash } = newest;
   const lag = sync.node_height === null ? null : Math.max(0, sync.node_height - height);

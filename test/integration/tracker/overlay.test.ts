@@ -150,11 +150,11 @@ test('an answer whose block came after the mempool was read says that it may cou
   const look = () => mempool.list(new AbortController().signal);
   const answers = new TrackerAnswers({ store: () => ({ coins, version: '1' }), mempool });
   const isReady = async () => {
-    const told = { mempool_ready: true } as SyncStatus;
-    const page = await answers.coins({ scriptHex: '51', limit: 1, after: null, sync: JSON.stringify(told) });
+    const reported = { mempool_ready: true } as SyncStatus;
+    const page = await answers.coins({ scriptHex: '51', limit: 1, after: null, sync: JSON.stringify(reported) });
     const ofPage = (JSON.parse(page.toString()) as { sync: SyncStatus }).sync.mempool_ready;
     const balance = await answers.balance(scriptHashOf(script).toString('hex'));
-    return [ofPage, atSnapshot(told, balance).mempool_ready];
+    return [ofPage, atSnapshot(reported, balance).mempool_ready];
   };
   assert.deepEqual(await isReady(), [false, false], 'it was never read');
   await look();

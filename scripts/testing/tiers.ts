@@ -16,6 +16,7 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'comparison-beside-blocks',
     'console',
     'devnet',
+    'devnet-hubs',
     'digest',
     'doubted-replica',
     'examples',

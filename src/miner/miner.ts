@@ -34,6 +34,8 @@ interface MinerState {
 }
 
 const POLL_MS = 100;
+/** Pause between two looks of a miner that may not mine: it only tells how many payments wait. */
+const PAUSED_POLL_MS = 1_000;
 const SILENCE_MS = 5_000;
 const FIRST_BACKOFF_MS = 200;
 const LONGEST_BACKOFF_MS = 30_000;
@@ -52,6 +54,8 @@ export class Miner {
   /** Whether the node that was last heard is one of the network. */
   #isVerified = false;
   #isSilenceTold = false;
+  /** Ends a rest. */
+  #wake: () => void = () => undefined;
   #state: MinerState;
 
   constructor(options: MinerOptions) {
@@ -92,6 +96,7 @@ export class Miner {
   set(change: { readonly isPaused?: boolean; readonly times?: Partial<WaitTimes> }): void {
     const { isPaused = this.#state.isPaused, times } = change;
     this.#state = { ...this.#state, isPaused, times: { ...this.#state.times, ...times } };
+    this.#wake();
   }
 
   /** Counts blocks that a caller mined. */
@@ -145,8 +150,18 @@ export class Miner {
           'no block was mined: the coin node refused or did not answer; it is tried again'
         );
       }
-      await sleep(backoffOf(this.#state.consecutiveErrors), undefined, { signal }).catch(() => undefined);
+      await this.#rest(signal);
     }
+  }
+
+  /** Rests until the next look is due, or a caller changes when it mines. */
+  async #rest(signal: AbortSignal): Promise<void> {
+    const { consecutiveErrors: errors, isPaused } = this.#state;
+    const woken = Promise.withResolvers<void>();
+    if (errors === 0) this.#wake = woken.resolve;
+    const restMs = errors === 0 && isPaused ? PAUSED_POLL_MS : backoffOf(errors);
+    await Promise.race([woken.promise, sleep(restMs, undefined, { signal }).catch(() => undefined)]);
+    this.#wake = () => undefined;
   }
 
   async #step(signal: AbortSignal): Promise<void> {

@@ -64,3 +64,29 @@ test('NODE_UNREACHABLE: a node is asked for nothing until it is found to be of t
   look.resolve(0);
   await ended;
 });
+
+test('a paused miner asks the node once a second, and looks at once when it may mine again', async () => {
+  let looks = 0;
+  const wallet = {
+    prepare: async () => undefined,
+    mine: async () => [],
+    waiting: async () => {
+      looks++;
+      return 0;
+    }
+  };
+  const miner = new Miner({ wallet, verify: async () => undefined, idleMs: 0, log: silentLogger });
+  miner.set({ isPaused: true });
+  const stopping = new AbortController();
+  const ended = miner.run(stopping.signal);
+  const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+  await wait(700);
+  assert.equal(looks, 1);
+  miner.set({ isPaused: false });
+  await wait(50);
+  assert.equal(looks, 2);
+  await wait(500);
+  assert.ok(looks >= 4, `${looks} looks`);
+  stopping.abort();
+  await ended;
+});

@@ -683,7 +683,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'type src/config/',
     'type src/log.ts'
   ],
-  'src/observe/metrics/': ['prom-client', 'src/observe/', 'src/wire/'],
+  'src/observe/metrics/': ['node:', 'prom-client', 'src/observe/', 'src/wire/'],
   'actors/runtime/supervision/': [
     'node:',
     'xstate',

@@ -3,6 +3,7 @@ import type { ActorName } from '../../wire/state/actor.ts';
 import type { TimelineEntry } from '../../wire/state/timeline.ts';
 import { type Counters, takeCounters } from '../counters.ts';
 import { describeActors, type MeasuredActor } from './actors.ts';
+import { describeEventLoop, SELDOM_MS } from './event-loop.ts';
 import { DATABASE, type DatabaseLabels, labelsOf, SECONDS } from './labels.ts';
 
 /** The metrics that a service's frame reads and writes. */
@@ -41,7 +42,8 @@ interface MeasuredService {
 /** Creates the metrics of a service. @see https://prometheus.io/docs/practices/naming/ */
 export function createMetrics({ service, actors, describe }: MeasuredService): Metrics {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: SELDOM_MS });
+  describeEventLoop(registry);
   const registers = [registry];
   const counter = <L extends string>(name: string, help: string, labelNames: readonly L[]) =>
     new Counter<L>({ name: `${service}_${name}`, help, labelNames: [...labelNames], registers });

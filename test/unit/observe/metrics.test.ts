@@ -277,3 +277,20 @@ test('a service tells the word that /readyz says', async () => {
 test('ops/dashboard.json is as it is generated; if not: npm run dashboard', () => {
   assert.equal(readFileSync(DASHBOARD_FILE, 'utf8'), renderDashboard());
 });
+
+test('the delay of the main thread is told without the pause between two looks at it', async () => {
+  const metrics = createMetrics({ service: 'sync', actors: () => [] });
+  const delayOf = async (statistic: string) => {
+    const text = await metrics.render();
+    return Number(new RegExp(`^nodejs_eventloop_lag_${statistic}_seconds (\\S+)$`, 'm').exec(text)?.[1]);
+  };
+  assert.equal(await delayOf('p99'), 0, 'nothing was seen yet');
+  await new Promise((resolve) => setTimeout(resolve, 450));
+  const idle = await delayOf('p50');
+  assert.ok(idle < 0.05, `${idle} s`);
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  for (const end = performance.now() + 400; performance.now() < end; );
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  const busy = await delayOf('max');
+  assert.ok(busy > 0.2 && busy < 1, `${busy} s`);
+});

@@ -14,13 +14,15 @@ const PROBE_TIMEOUT_MS = 2_000;
 
 /** Rates that suit one machine which restarts its client at will. */
 const SYNC = { SNAPSHOT_RATE_FULL: 10_000, SNAPSHOT_RATE_INCR: 100_000 };
-/** Variables of a devnet beside those of any platform: it looks for blocks often, and its callers are many. */
+/**
+ * Variables of a devnet beside those of any platform: its indexer looks for blocks often, and its callers are many. Decoder and tracker are
+ * told of blocks by the node.
+ */
 const EXTRAS: Readonly<Record<Part, Readonly<Record<string, number>>>> = {
   hub: { HUB_RATE_LIMIT_RPM: 10_000 },
-  decoder: { DECODER_POLL_INTERVAL: 200 },
+  decoder: {},
   indexer: { INDEXER_POLL_INTERVAL: 200 },
   tracker: {
-    UTXO_TRACKER_POLL_INTERVAL: 200,
     UTXO_TRACKER_MEMPOOL_INTERVAL: 500,
     UTXO_TRACKER_RATE_LIMIT_RPM: 10_000
   },

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { signingKey } from '../../src/consensus/auth-signature.ts';
+import { freePort } from '../../src/devnet/processes/free-port.ts';
 import { accessibilityFaults } from '../support/accessibility.ts';
 import { openBrowser } from '../support/browser.ts';
+import { atEnd } from '../support/cleanup.ts';
 import { runCommandLine } from '../support/command-line.ts';
+import { runHub } from '../support/hub/run-hub.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { PATIENCE_MS } from '../support/patience.ts';
 import { sql } from '../support/sql.ts';
@@ -271,6 +276,44 @@ test('on a phone no page is wider than the window', async () => {
     assert.ok((await server.evaluate<number>('document.documentElement.scrollWidth')) <= 390, place);
   }
   await server.setViewportSize({ width: 1280, height: 900 });
+});
+
+test('the page of a set says that writes wait and for whom, and that all hubs are there; it fits a phone, and axe-core finds no serious fault', async () => {
+  const file = join(temporaryDirectory('set'), 'federation.json');
+  const seeds = ['01', '02'].map((digits) => digits.repeat(32));
+  const ports = [await freePort(), await freePort()];
+  const keys = seeds.map((seed) => signingKey(seed).pubkey);
+  const members = keys.map((pubkey, at) => ({ pubkey, addr: `127.0.0.1:${ports[at]}` }));
+  writeFileSync(file, JSON.stringify({ members }));
+  const start = (at: number) =>
+    runHub({
+      HUB_FEDERATION: file,
+      HUB_RATE_LIMIT_RPM: '10000',
+      SIGNING_PRIVKEY_HEX: seeds[at]!,
+      P2P_VALIDATOR_ADDR: members[at]!.addr,
+      P2P_PORT: String(ports[at]),
+      P2P_RECONNECT_BASE: '200',
+      P2P_RECONNECT_MAX: '400',
+      ORACLE_EPOCH_START: '1',
+      DISABLED_CAPABILITIES: 'attestation'
+    });
+  const first = await start(0);
+  atEnd(first.stop);
+  const page = await (await openBrowser()).newPage();
+  await page.goto(`${first.url}/`);
+  await page.click('#views a >> text=Federation');
+  const short = (at: number) => keys[at]!.slice(0, 8);
+  await seen(page, '#set-state', `Writes wait: 2 of 2 hubs decide, and ${short(1)} is missing here`);
+  const second = await start(1);
+  atEnd(second.stop);
+  await seen(page, '#set-state', 'All 2 hubs are connected');
+  await page.waitForSelector('.ring line', { state: 'attached', ...PATIENCE });
+  await seen(page, 'td', 'this hub');
+  await seen(page, 'td', 'price: PRICE_SOURCES names no source');
+  await seen(page, 'table[aria-label=Capabilities] td', 'off');
+  assert.deepEqual(await accessibilityFaults(page, 'federation'), []);
+  await page.setViewportSize({ width: 390, height: 800 });
+  assert.ok((await page.evaluate<number>('document.documentElement.scrollWidth')) <= 390);
 });
 
 test('a lost connection is told with the time of the last answer, and its end is seen', async () => {

@@ -44,6 +44,7 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'stand-in-client',
     'stand-in-quorum',
     'stand-in-server',
+    'start-order',
     'state-directories',
     'sync-startup',
     'torture',

@@ -40,6 +40,7 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'services',
     'settled',
     'shrunk-chain',
+    'side-by-side',
     'silence',
     'stand-in-client',
     'stand-in-quorum',

@@ -17,11 +17,21 @@ const QUIET = ['--no-sandbox', '--disable-gpu', '--disable-background-networking
 const START_DEADLINE_MS = 180_000;
 /** Time for some blocks and a reorg. */
 const LIVE_MS = 45_000;
+/** A desk and a phone, by day and by night. */
 const LOOKS = [
-  { name: 'light', width: 1280, colorScheme: 'light' },
-  { name: 'dark', width: 1280, colorScheme: 'dark' },
-  { name: 'phone', width: 390, colorScheme: 'light' }
+  { name: 'light', width: 1440, colorScheme: 'light' },
+  { name: 'dark', width: 1440, colorScheme: 'dark' },
+  { name: 'phone', width: 390, colorScheme: 'light' },
+  { name: 'phone-dark', width: 390, colorScheme: 'dark' }
 ] as const;
+/** Pages of the explorer by the names of their pictures. The devnet pays with the token. */
+const EXPLORED = {
+  home: '/',
+  token: '/token/DEV1',
+  block: '/block/120',
+  search: '/search?q=DEV',
+  missing: '/block/999999999'
+} as const;
 
 interface Consoles {
   readonly server: string;
@@ -33,14 +43,18 @@ interface Look {
 }
 
 /**
- * Takes pictures from a devnet: every page of the console, light, dark and on a phone, and the overview of each
- * service.
+ * Takes pictures from a devnet with a set of hubs: every page of console, explorer and miner, on a desk and on a phone, in light and in
+ * dark, and the overview of each service.
  */
 async function takeScreenshots(): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-screenshots-'));
-  const devnet = spawn(join(ROOT, 'scripts', 'platform-node'), ['devnet', '--dir', directory, '--interval', '1500'], {
-    stdio: ['ignore', 'pipe', 'inherit']
-  });
+  const devnet = spawn(
+    join(ROOT, 'scripts', 'platform-node'),
+    ['devnet', '--dir', directory, '--interval', '1500', '--hubs', '3'],
+    {
+      stdio: ['ignore', 'pipe', 'inherit']
+    }
+  );
   const gone = once(devnet, 'exit');
   const late = setTimeout(() => devnet.kill('SIGINT'), START_DEADLINE_MS);
   try {
@@ -115,6 +129,15 @@ async function takeLook(
     await page.screenshot({ path: join(OUT, `${what}-${name}.png`), fullPage: what.startsWith('all-') });
   };
   await shoot('overview', `${client}/`);
+  await shoot('audit', `${client}/#/audit`);
+  await shoot('docs', `${client}/#/docs`);
+  await shoot('interface', `${client}/docs`);
+  const [hub, explorer, miner] = ['hub', 'explorer', 'miner'].map((service) =>
+    others.get(service)?.replace(/\/(?:console)?$/, '')
+  );
+  if (hub) await shoot('federation', `${hub}/#/federation`);
+  if (miner) await shoot('miner', `${miner}/`);
+  if (explorer) for (const [page, path] of Object.entries(EXPLORED)) await shoot(`explorer-${page}`, explorer + path);
   await shoot('server', `${server}/`);
   await shoot('actor', `${client}/#/actor/${DATABASE}`, async () => {
     await page.evaluate("document.querySelector('figure').scrollIntoView()");

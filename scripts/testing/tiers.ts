@@ -59,6 +59,7 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'digest-crowd',
     'explorer-crowd',
     'explorer-stall',
+    'federation-chaos',
     'hostile-floods',
     'hostile-readers',
     'hostile-requests',

@@ -33,6 +33,8 @@ export interface ChainLoopOptions {
 /** Faults after which the machine goes elsewhere. */
 const LEAVES_STATE = new Set<ErrorCode>(['INTERNAL', 'DATABASE_UNAVAILABLE', 'ROWS_REFUSED', 'STATEMENT_TOO_SLOW']);
 const PROBE_LIMIT_MS = 2_000;
+/** Pause until a database that answered is asked again. One that did not is asked at each look. */
+const PROBE_PAUSE_MS = 1_000;
 /** Silence of a node that is told. */
 const SILENCE_MS = 5_000;
 /** Time without a block that is told, while the node has more. */
@@ -45,6 +47,7 @@ export class ChainLoop {
   readonly #machine;
   #isReachable: boolean | null = null;
   readonly #fault = new FaultAlarm();
+  #probedAt = Number.NEGATIVE_INFINITY;
   #passing: Alarm | null = null;
 
   constructor(options: ChainLoopOptions) {
@@ -81,11 +84,15 @@ export class ChainLoop {
     }
   }
 
-  /** Checks whether the database answers, beside the loop's own work. */
+  /** Checks whether the database answers, beside the loop's own work. Call it several times a second. */
   async probe(): Promise<void> {
     const { store } = this.#options.work;
-    if (store) this.#isReachable = await store.database.probe(PROBE_LIMIT_MS);
-    else if (this.#isReachable !== null) this.#isReachable = false;
+    if (!store) {
+      if (this.#isReachable !== null) this.#isReachable = false;
+    } else if (this.#isReachable !== true || monotonicMs() - this.#probedAt >= PROBE_PAUSE_MS) {
+      this.#isReachable = await store.database.probe(PROBE_LIMIT_MS);
+      this.#probedAt = monotonicMs();
+    }
   }
 
   /** Tells those who read the database whether this loop goes on. What fails of it fails the next statement, too. */

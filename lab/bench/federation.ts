@@ -4,7 +4,7 @@ import { readArguments } from '../../test/support/arguments.ts';
 import { createDatabase } from '../../test/support/mariadb.ts';
 import { runProgram } from '../../test/support/program.ts';
 import { type Figure, median, p99, report } from './support/figures.ts';
-import { call, joined, openMesh, standingOf, startAgain, until } from './support/hub-mesh.ts';
+import { call, joined, openMesh, placeInSet, startAgain, until } from './support/hub-mesh.ts';
 import { chooseParts } from './support/parts.ts';
 import { cpuMs, Helper } from './support/processes/helper.ts';
 import type { HttpLoad, HttpLoadAsk } from './support/processes/http-load.ts';
@@ -23,7 +23,7 @@ const configOf = (module: string, host = 'h') => ({ config: { LTC: { regtest: { 
 /** Writes at a hub that does not lead, one after the other, then by many callers. */
 async function writes(): Promise<Figure[]> {
   const hubs = await openMesh(HUBS);
-  const { leader } = await standingOf(hubs[0]!);
+  const { leader } = await placeInSet(hubs[0]!);
   const hub = hubs.find(({ key }) => key !== leader)!;
   for (let number = 0; number < WRITES / 5; number++) await call(hub, 'updateconfig', configOf(`warm-${number}`));
   const each: number[] = [];
@@ -57,7 +57,7 @@ async function leader(): Promise<Figure[]> {
   const hubs = await openMesh(HUBS);
   const times: number[] = [];
   for (let run = 0; run < KILLS; run++) {
-    const { leader: key } = await standingOf(hubs[0]!);
+    const { leader: key } = await placeInSet(hubs[0]!);
     const killed = hubs.find((hub) => hub.key === key)!;
     const other = hubs.find((hub) => hub !== killed)!;
     await call(other, 'updateconfig', configOf(`before-${run}`));
@@ -87,12 +87,12 @@ async function joining(): Promise<Figure[]> {
     await call(hubs[0]!, 'updateconfig', { config: { LTC: { regtest: Object.fromEntries(modules) } } });
   }
   const last = hubs.at(-1)!;
-  const { seq } = await standingOf(hubs[0]!);
+  const { seq } = await placeInSet(hubs[0]!);
   last.process.end();
   const database = await createDatabase('hub');
   const began = performance.now();
   await startAgain(last, database);
-  await until('it has all', async () => (await standingOf(last)).seq >= seq);
+  await until('it has all', async () => (await placeInSet(last)).seq >= seq);
   const measured = (performance.now() - began) / 1_000;
   for (const { process } of hubs) process.end();
   const what = `a hub comes with an empty database to ${ENTRIES} entries: all are there`;

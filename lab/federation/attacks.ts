@@ -4,7 +4,7 @@ import { setIdOf } from '../../src/hub/federation/gossip/signatures.ts';
 import { readArguments } from '../../test/support/arguments.ts';
 import { runProgram } from '../../test/support/program.ts';
 import { type Figure, median, report } from '../bench/support/figures.ts';
-import { call, type MeshHub, openMesh, standingOf } from '../bench/support/hub-mesh.ts';
+import { call, type MeshHub, openMesh, placeInSet } from '../bench/support/hub-mesh.ts';
 import { GOSSIP_ATTACKS, type GossipAttackAsk } from '../bench/support/processes/gossip-attack.ts';
 import { Helper, memoryMb } from '../bench/support/processes/helper.ts';
 import { SeededRandom } from './random.ts';
@@ -72,7 +72,7 @@ await runProgram(async () => {
     const grown = Math.max(0, memory() - before);
     const sent = await attacker.ask<number>({ type: 'stop' });
     attacker.end();
-    const peers = (await standingOf(hub)).members.filter(({ connected }) => connected).length;
+    const peers = (await placeInSet(hub)).members.filter(({ connected }) => connected).length;
     console.log(`${attack}: ${sent} messages, ${grown.toFixed(1)} MiB more, ${peers} of 4 hubs connected`);
     if (peers < hubs.length) throw new Error(`${attack} parted the hub from ${hubs.length - peers} others`);
     const what = `a write at a hub, ${attack}`;

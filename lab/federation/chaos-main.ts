@@ -25,6 +25,6 @@ const options = readArguments(
 
 await runProgram(async () => {
   const { writes, faults, healedMs } = await runFederationChaos(options, (line) => console.log(line));
-  const told = Object.entries(faults).map(([kind, count]) => `${count} ${kind}`);
-  console.log(`${writes} writes answered; ${told.join(', ')}; all the same ${healedMs} ms after the last fault`);
+  const counts = Object.entries(faults).map(([kind, count]) => `${count} ${kind}`);
+  console.log(`${writes} writes answered; ${counts.join(', ')}; all the same ${healedMs} ms after the last fault`);
 });

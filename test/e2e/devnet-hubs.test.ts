@@ -17,8 +17,8 @@ test('devnet --hubs 4 --once: the leader is killed between writes, and the datab
   child.stderr.on('data', (text) => (stderr += text));
   const [code] = await once(child, 'close');
   clearTimeout(late);
-  const told = stderr.split('\n').slice(-20).join('\n');
-  assert.equal(code, 0, told);
+  const lastLines = stderr.split('\n').slice(-20).join('\n');
+  assert.equal(code, 0, lastLines);
   const { equal, hubs } = JSON.parse(stdout.trim().split('\n').at(-1)!);
   assert.ok(equal, stdout);
   assert.deepEqual([hubs.members, hubs.equal], [4, true]);

@@ -20,7 +20,7 @@ export interface MeshHub {
 }
 
 /** State of a hub in its set. */
-interface Standing {
+interface SetPlace {
   readonly leader: string;
   readonly seq: number;
   readonly members: readonly { readonly connected: boolean }[];
@@ -79,8 +79,8 @@ export async function call({ port }: MeshHub, method: string, params: object): P
 }
 
 /** Asks a hub how it stands in its set. */
-export async function standingOf(hub: MeshHub): Promise<Standing> {
-  return (await call(hub, 'getfederation', {})) as Standing;
+export async function placeInSet(hub: MeshHub): Promise<SetPlace> {
+  return (await call(hub, 'getfederation', {})) as SetPlace;
 }
 
 /** Waits until something is so. @throws {Error} naming it */
@@ -92,7 +92,7 @@ export async function until(what: string, isSo: () => Promise<boolean>): Promise
 /** Waits until each hub sees all others. */
 export async function joined(hubs: readonly MeshHub[]): Promise<void> {
   await until('the hubs see each other', async () => {
-    const all = await Promise.all(hubs.map(standingOf));
+    const all = await Promise.all(hubs.map(placeInSet));
     return all.every(({ members }) => members.every(({ connected }) => connected));
   });
 }

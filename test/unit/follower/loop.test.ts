@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ChainLoop, type ChainLoopOptions } from '../../../src/follower/loop.ts';
 import { decoderMachine } from '../../../machines/follower/chain-writer.ts';
+import { ChainLoop, type ChainLoopOptions } from '../../../src/follower/loop.ts';
 import { silentLogger } from '../../../src/log.ts';
 
 test('a database that answers is asked once a second, one that does not at each look, and one that is gone not at all', async () => {

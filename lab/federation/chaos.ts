@@ -14,7 +14,7 @@ import { temporaryDirectory } from '../../test/support/sync/sync-process.ts';
 import { SeededRandom } from './random.ts';
 
 /** Faults of real hubs and of the ways between them. */
-export const CHAOS_KINDS = ['kill', 'killAll', 'freeze', 'part', 'isolate', 'hold', 'slow', 'freezeDatabase'] as const;
+const CHAOS_KINDS = ['kill', 'killAll', 'freeze', 'part', 'isolate', 'hold', 'slow', 'freezeDatabase'] as const;
 type ChaosKind = (typeof CHAOS_KINDS)[number];
 
 interface ChaosOptions {

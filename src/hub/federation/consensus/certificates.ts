@@ -109,7 +109,7 @@ export function beginningOf(rules: Pick<Rules, 'digestOf'>, changes: readonly Vi
 }
 
 /** Returns the one of the highest place; null for none. */
-export function lastOf(committed: readonly Committed[]): Committed | null {
+function lastOf(committed: readonly Committed[]): Committed | null {
   return committed.reduce<Committed | null>(
     (best, each) => (each.batch.seq > (best?.batch.seq ?? 0) ? each : best),
     null

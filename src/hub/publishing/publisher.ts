@@ -79,7 +79,8 @@ export class Publisher {
 
   async #publish(round: number, action: string): Promise<void> {
     const { maker, keep, log } = this.#options;
-    const id = `prices ${round} ${hash('sha256', action)}`; // signatures may be others at the next attempt
+    // Signatures may be others at the next attempt, and another hub may use the same encoder.
+    const id = `prices ${round} ${hash('sha256', `${maker.address} ${action}`)}`;
     const made = await maker.make(action, id);
     const kept = await keep(round, made);
     if (kept) {

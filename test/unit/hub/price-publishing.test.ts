@@ -220,8 +220,9 @@ test('a hub keeps the first transaction that each hub announced, and looks at it
 });
 
 /** A publisher in a world that a test decides. */
-function startPublisher(duty: Partial<PublishingDuty>) {
+function startPublisher(duty: Partial<PublishingDuty>, address = 'bc1own') {
   const log: string[] = [];
+  const ids: string[] = [];
   const warnings: string[] = [];
   const world = {
     hasRound: false as boolean | null,
@@ -237,8 +238,10 @@ function startPublisher(duty: Partial<PublishingDuty>) {
     log.push(deed);
   };
   const maker = {
-    make: async () => {
+    address,
+    make: async (_: string, id: string) => {
       act('make');
+      ids.push(id);
       return MADE;
     },
     send: async ({ txid }: Publication) => act(`send ${txid.slice(0, 2)}`),
@@ -267,7 +270,7 @@ function startPublisher(duty: Partial<PublishingDuty>) {
     await publisher.work();
     return log.splice(0);
   };
-  return { world, work, warnings };
+  return { world, work, warnings, ids };
 }
 const ACTION = publishableAction(LOGGED, SIGNED, 4)!;
 
@@ -284,6 +287,13 @@ test('a publisher keeps before it sends, sends nothing when its turn is over, an
   world.fault = 'the encoder is down';
   assert.deepEqual(await work(), []);
   assert.match(warnings.at(-1)!, /did not publish a round: the encoder is down/);
+});
+
+test('hubs that share an encoder ask it with names of their own, and each with the same one at its next attempt', async () => {
+  const hubs = ['bc1one', 'bc1other'].map((address) => startPublisher({ action: ACTION }, address));
+  for (const { work } of [...hubs, ...hubs]) await work();
+  const [one, other] = hubs.map(({ ids }) => ids) as [string[], string[]];
+  assert.deepEqual([one.length, new Set(one).size, other.length, new Set([...one, ...other]).size], [2, 1, 2, 2]);
 });
 
 test('a publisher sends again what the node has no more, and tells it after a restart', async () => {

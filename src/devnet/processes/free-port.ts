@@ -11,8 +11,8 @@ const given: number[] = [];
 const MOST_GIVEN = 1_000;
 
 /**
- * Returns a free loopback port that it has not returned of late, outside the range from which the kernel takes ports of outgoing connections: one of that
- * range could be taken again before its service starts.
+ * Returns a free loopback port that it has not returned of late, outside the range from which the kernel takes ports of outgoing
+ * connections: one of that range could be taken again before its service starts.
  *
  * @throws {PlatformError} PORT_IN_USE when 200 random ports are all in use
  */

@@ -63,8 +63,8 @@ test('the prepared batch of the higher view counts, and none where a place is co
   const newer = wish(3, preparedBatch(OTHER, 1, 'cd'));
   assert.deepEqual(beginningOf(RULES, [older, newer, wish(3)]).carried, carriedOf(OTHER));
   assert.deepEqual(beginningOf(RULES, [newer, older, wish(3)]).carried, carriedOf(OTHER));
-  const { decided, carried } = beginningOf(RULES, [newer, wishAfter(committedBatch(FIRST, 0, 'abc'))]);
-  assert.deepEqual([decided, carried], [{ seq: 1, digest: KEYS.digestOf(FIRST) }, carriedOf()]);
+  const { last, carriedTo, carried } = beginningOf(RULES, [newer, wishAfter(committedBatch(FIRST, 0, 'abc'))]);
+  assert.deepEqual([last?.batch, carriedTo, carried], [FIRST, 1, carriedOf()]);
 });
 
 test('a view begins with no place behind a gap, and with none that follows another batch', () => {
@@ -77,8 +77,8 @@ test('a decided batch is proposed again where a hub that has no commits of it ha
   const ofOne = wishAfter(committedBatch(batchOf(3, SECOND, 'third'), 0, 'abd'));
   const others = wish(3, preparedBatch(FIRST, 0, 'bc'), preparedBatch(SECOND, 0, 'bc'));
   const misled = wish(3, preparedBatch(OTHER, 1, 'cd'));
-  const { decided, carried, carriedTo } = beginningOf(RULES, [ofOne, misled, others]);
-  assert.deepEqual([decided.seq, carriedTo, carried], [3, 3, carriedOf(SECOND, FIRST)]);
+  const { last, carried, carriedTo } = beginningOf(RULES, [ofOne, misled, others]);
+  assert.deepEqual([last?.batch.seq, carriedTo, carried], [3, 3, carriedOf(SECOND, FIRST)]);
   assert.deepEqual(beginningOf(RULES, [ofOne, misled, wish(3)]).carried, carriedOf());
 });
 
@@ -86,8 +86,8 @@ test('the newest checkpoint is the base, and what is below it is carried no more
   const state = { seq: 100, digest: 'd', state: 's' };
   const votes = ['a', 'b', 'c'].map((sender) => KEYS.sign(sender, { kind: 'checkpoint', ...state }));
   const ahead: ViewChange = { ...wish(1), stable: { ...state, votes } };
-  const { decided, carried } = beginningOf(RULES, [wish(1, preparedBatch(FIRST, 0, 'bc')), ahead]);
-  assert.deepEqual([decided, carried], [{ seq: 100, digest: 'd' }, carriedOf()]);
+  const { carriedTo, carried } = beginningOf(RULES, [wish(1, preparedBatch(FIRST, 0, 'bc')), ahead]);
+  assert.deepEqual([carriedTo, carried], [100, carriedOf()]);
   assert.equal(isViewChange(RULES, ahead), true);
   assert.equal(isViewChange(RULES, { ...ahead, stable: { ...state, votes: votes.slice(1) } }), false);
   assert.equal(isViewChange(RULES, { ...ahead, stable: { ...state, state: 'another', votes } }), false);

@@ -57,11 +57,9 @@ export function isViewChange(rules: Rules, change: ViewChange): boolean {
 export interface Beginning {
   /** Newest stable checkpoint of the wishes. */
   readonly stable: Stable;
-  /** Highest place that is known to be committed; null: none above the checkpoint. */
+  /** Highest place that is known to be committed: the log up to there comes from hubs that have it; null: none above the checkpoint. */
   readonly last: Committed | null;
-  /** End of what is decided: the log up to there comes from hubs that have it. */
-  readonly decided: End;
-  /** Batches that must be proposed again, by their places: those above it, and those below it that a hub may lack. */
+  /** Batches that must be proposed again, by their places: those above what is decided, and those below that a hub may lack. */
   readonly carried: ReadonlyMap<number, Batch>;
   /** Last place of these and of what is decided. */
   readonly carriedTo: number;
@@ -105,7 +103,7 @@ export function beginningOf(rules: Pick<Rules, 'digestOf'>, changes: readonly Vi
     batch = byDigest.get(batch.previous);
     if (batch) carried.set(batch.seq, batch);
   }
-  return { stable, last, decided, carried, carriedTo };
+  return { stable, last, carried, carriedTo };
 }
 
 /** Returns the one of the highest place; null for none. */

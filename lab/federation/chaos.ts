@@ -161,10 +161,16 @@ class ChaosRun {
       const module = `last-${at}`;
       await this.#until(`${hub.name} takes a write`, () => this.#writeOnce(hub, module));
     }
-    await this.#until('all have applied the same', async () => {
-      const places = await Promise.all(this.#hubs.map(async (hub) => (await call(hub, 'getfederation')).seq));
-      return new Set(places).size === 1;
-    });
+    const places = await Promise.all(this.#hubs.map(async (hub) => (await call(hub, 'getallconfigs')).seq));
+    const last = Math.max(...places);
+    await Promise.all(
+      this.#hubs.map((hub) =>
+        this.#until(`${hub.name} has write ${last}`, async () => {
+          await call(hub, 'getallconfigs', { min_seq: last });
+          return true;
+        })
+      )
+    );
     const healedMs = Math.round(performance.now() - began);
     await this.#check();
     return { writes: this.#answered.length, faults: this.#faults, healedMs };

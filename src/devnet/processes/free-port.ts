@@ -6,12 +6,14 @@ import { PlatformError } from '../../errors.ts';
 const LOWEST = 10_000;
 const USUAL_EPHEMERAL_START = 32_768;
 const MOST_TRIES = 200;
+/** The only port of the range that browsers and `fetch` refuse to ask (WHATWG Fetch, "bad port"). */
+const REFUSED_BY_BROWSERS = 10_080;
 /** Ports that this process was given last: their services may not listen yet. */
 const given: number[] = [];
 const MOST_GIVEN = 1_000;
 
 /**
- * Returns a free loopback port that it has not returned of late, outside the range from which the kernel takes ports of outgoing
+ * Returns a free loopback port that it has not returned of late and that browsers ask, outside the range from which the kernel takes ports of outgoing
  * connections: one of that range could be taken again before its service starts.
  *
  * @throws {PlatformError} PORT_IN_USE when 200 random ports are all in use
@@ -20,7 +22,8 @@ export async function freePort(): Promise<number> {
   const end = ephemeralStart();
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const port = randomInt(LOWEST, end);
-    if (given.includes(port) || !(await canListen(port)) || given.includes(port)) continue;
+    if (port === REFUSED_BY_BROWSERS || given.includes(port) || !(await canListen(port)) || given.includes(port))
+      continue;
     given.push(port);
     if (given.length > MOST_GIVEN) given.shift();
     return port;

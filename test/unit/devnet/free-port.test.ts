@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
@@ -35,4 +37,16 @@ test('ports that are asked for one after the other are all different, though not
   const ports = new Set<number>();
   for (let asked = 0; asked < 600; asked++) ports.add(await freePort());
   assert.equal(ports.size, 600);
+});
+
+test('a free port is never one that fetch refuses to ask', async (t) => {
+  const drawn = [10_080, 10_080, 10_081];
+  t.mock.method(crypto, 'randomInt', () => drawn.shift() ?? 10_082);
+  syncBuiltinESMExports();
+  t.after(() => {
+    t.mock.restoreAll();
+    syncBuiltinESMExports();
+  });
+  assert.notEqual(await freePort(), 10_080);
+  await assert.rejects(fetch('http://127.0.0.1:10080/'), ({ cause }: Error) => /bad port/.test(String(cause)));
 });

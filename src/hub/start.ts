@@ -229,7 +229,7 @@ export async function startHub(
           const publisher = new Publisher({
             maker,
             facts,
-            duties: () => duties,
+            duties: () => (isVoting() ? duties : []),
             keep: (round, made) => actor().ask('keep', { round, made }),
             announce: (round) => actor().ask('announce', { round }),
             log
@@ -237,7 +237,7 @@ export async function startHub(
           publish = () => publisher.work();
         }
         const roundIntervalMs = config.ORACLE_ROUND_INTERVAL;
-        const answering = { facts, questions: () => questions, now: Date.now };
+        const answering = { facts, questions: () => (isVoting() ? questions : []), now: Date.now };
         const asks = new WitnessAsks({ ...answering, tell: (answer) => tell('answer', answer) });
         askChain = () => asks.ask();
         check = async () => tell('check', await checkCapabilities({ ...hub, pricing: () => pricing, roundIntervalMs }));

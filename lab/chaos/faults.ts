@@ -1,9 +1,8 @@
-import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, quoteName } from '../../src/db/connection.ts';
 import type { Random } from '../../src/devnet/random.ts';
 import { freeze, thaw } from '../../test/support/freeze.ts';
+import { fillDisk } from '../small-disk.ts';
 import { VICES } from './hostile-source.ts';
 import { INDEXED } from './indexed.ts';
 import { runInThread } from './inspector.ts';
@@ -263,18 +262,10 @@ export class Faults {
   /** Fills the first server's disk while it is asked for a snapshot. */
   async #fillDisk(ms: number): Promise<void> {
     const [server] = this.#system.servers;
-    const filler = join(this.disk!, 'filler');
-    const file = openSync(filler, 'w');
-    try {
-      for (const block = Buffer.alloc(1 << 20, 1); ; ) writeSync(file, block);
-    } catch (caught) {
-      if ((caught as NodeJS.ErrnoException).code !== 'ENOSPC') throw caught;
-    } finally {
-      closeSync(file);
-    }
+    const empty = fillDisk(this.disk!);
     await server!.get(`/snapshot/${DATABASE}`);
     await sleep(ms);
-    rmSync(filler, { force: true });
+    empty();
   }
 }
 

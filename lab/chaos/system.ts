@@ -15,10 +15,10 @@ import { databaseEnv } from '../../test/support/service-process.ts';
 import { createIndexer } from '../../test/support/sync/generated-indexer.ts';
 import { eventually, temporaryDirectory } from '../../test/support/sync/sync-process.ts';
 import type { SubscribersAsk } from '../bench/support/processes/subscribers.ts';
+import { mountSmallDisk } from '../small-disk.ts';
 import { HostileSource } from './hostile-source.ts';
 import { INDEXED, WrittenDecoder } from './indexed.ts';
 import { MARK, Service } from './service.ts';
-import { mountSmallDisk } from './small-disk.ts';
 import { Subscriber } from './subscriber.ts';
 
 export const DATABASE = 'indexer/litecoin/regtest';

@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toBaseUnits, toDecimal } from '../../coin/amount.ts';
@@ -9,6 +9,7 @@ import { encodePayload } from '../../coin/payload/payload.ts';
 import { findProgram } from '../../config/programs.ts';
 import { hasCode, PlatformError } from '../../errors.ts';
 import { freePort } from './free-port.ts';
+import { spawnLogged } from './spawn-logged.ts';
 import { stopChild } from './stop-child.ts';
 
 /** Options of a private litecoind. */
@@ -105,10 +106,7 @@ export async function startLitecoind(directory: string, options: LitecoinOptions
   mkdirSync(dataDirectory, { recursive: true });
   const port = rpcPort ?? (await freePort());
   writeFileSync(join(dataDirectory, 'litecoin.conf'), configuration(port, user, password, options), { mode: 0o600 });
-  const child = spawn(program, [`-datadir=${dataDirectory}`, '-printtoconsole=0', ...flags], {
-    stdio: ['ignore', openSync(logFile, 'a'), openSync(logFile, 'a')],
-    detached: true
-  });
+  const child = spawnLogged(program, [`-datadir=${dataDirectory}`, '-printtoconsole=0', ...flags], logFile);
   const url = `http://127.0.0.1:${port}`;
   const rpc = new NodeRpc({ url, user, password, retries: 0 });
   try {

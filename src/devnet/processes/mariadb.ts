@@ -1,6 +1,6 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, openSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +10,7 @@ import { findProgram } from '../../config/programs.ts';
 import { PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import { freePort } from './free-port.ts';
+import { spawnLogged } from './spawn-logged.ts';
 import { stopChild } from './stop-child.ts';
 
 /** A private MariaDB: own data directory, socket and loopback port. It touches no system service. */
@@ -51,7 +52,7 @@ export async function startMariaDb(
   const temporaryDirectory = temporaryIn(directory);
   if (!existsSync(join(dataDirectory, 'mysql'))) makeDataDirectory(directory);
   const port = fixedPort ?? (await freePort());
-  const child = spawn(
+  const child = spawnLogged(
     server,
     [
       '--no-defaults',
@@ -73,7 +74,7 @@ export async function startMariaDb(
       '--performance-schema=OFF',
       ...options
     ],
-    { stdio: ['ignore', openSync(logFile, 'a'), openSync(logFile, 'a')], detached: true }
+    logFile
   );
   const root = { host: '127.0.0.1', port, user: 'root', pass: '', socketPath };
   try {
@@ -100,18 +101,22 @@ export function makeDataDirectory(directory: string): void {
   rmSync(join(directory, DATA), { recursive: true, force: true });
   const installer = findProgram('mariadb-install-db', ['/usr/bin/mariadb-install-db']);
   const log = openSync(join(directory, LOG), 'a');
-  execFileSync(
-    installer,
-    [
-      '--no-defaults',
-      `--datadir=./${DATA}`, // the installer cannot take a path with spaces
-      `--user=${userInfo().username}`,
-      '--auth-root-authentication-method=normal',
-      '--skip-test-db',
-      '--skip-name-resolve'
-    ],
-    { cwd: directory, env: { ...environment, TMPDIR: temporaryIn(directory) }, stdio: ['ignore', log, log] }
-  );
+  try {
+    execFileSync(
+      installer,
+      [
+        '--no-defaults',
+        `--datadir=./${DATA}`, // the installer cannot take a path with spaces
+        `--user=${userInfo().username}`,
+        '--auth-root-authentication-method=normal',
+        '--skip-test-db',
+        '--skip-name-resolve'
+      ],
+      { cwd: directory, env: { ...environment, TMPDIR: temporaryIn(directory) }, stdio: ['ignore', log, log] }
+    );
+  } finally {
+    closeSync(log);
+  }
 }
 
 /** Makes a directory for temporary files: in the shared one a starting server deletes files that others still use. */

@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import type { ChildProcess } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Environment } from '../../config/variables.ts';
 import { PlatformError } from '../../errors.ts';
+import { spawnLogged } from './spawn-logged.ts';
 
 /** A service of the devnet to start as a process. */
 export interface ServiceOrder {
@@ -80,14 +81,9 @@ export async function startService(order: ServiceOrder, signal: AbortSignal): Pr
 
 /** Starts a process in a group of its own: Ctrl-C reaches only the devnet, which then stops all parts in order. */
 function launch({ command, args, env, directory, logFile }: ServiceOrder): ChildProcess {
-  const log = openSync(logFile, 'a');
   const line = [command, ...args];
   const guarded = existsSync(DEATH_SIGNAL) ? [DEATH_SIGNAL, '--pdeathsig', 'TERM', '--', ...line] : line;
-  try {
-    return spawn(guarded[0]!, guarded.slice(1), { cwd: directory, env, stdio: ['ignore', log, log], detached: true });
-  } finally {
-    closeSync(log);
-  }
+  return spawnLogged(guarded[0]!, guarded.slice(1), logFile, { cwd: directory, env });
 }
 
 async function waitUntilReady({ name, isReady, logFile }: ServiceOrder, signal: AbortSignal): Promise<void> {

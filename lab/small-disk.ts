@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { atEnd } from '../../test/support/cleanup.ts';
+import { atEnd } from '../test/support/cleanup.ts';
 
 /** A build is refused below 512 MiB of free disk. */
 const DISK_MB = 640;
@@ -17,4 +17,18 @@ export function mountSmallDisk(directory: string): string | null {
   }
   atEnd(async () => void execFileSync('umount', [path]));
   return path;
+}
+
+/** Fills a disk to the last byte. @returns what makes room again */
+export function fillDisk(disk: string): () => void {
+  const filler = join(disk, 'filler');
+  const file = openSync(filler, 'w');
+  try {
+    for (const block = Buffer.alloc(1 << 20, 1); ; ) writeSync(file, block);
+  } catch (caught) {
+    if ((caught as NodeJS.ErrnoException).code !== 'ENOSPC') throw caught;
+  } finally {
+    closeSync(file);
+  }
+  return () => rmSync(filler, { force: true });
 }

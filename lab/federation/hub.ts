@@ -227,6 +227,9 @@ export class Hub {
       case 'fetch':
         this.#world.send(this.key, effect.from, { kind: 'ask', seq: effect.seq });
         return;
+      case 'unproved':
+        this.#world.evidence(this.key, effect.signed.sender);
+        return;
       case 'evidence':
         this.#world.evidence(this.key, effect.first.sender);
         return;

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { signingKey } from '../../src/consensus/auth-signature.ts';
 import { type Envelope, isGenuine, readEnvelope, signEnvelope } from '../../src/hub/federation/gossip/envelope.ts';
-import { Intruder, KEYS, startHub, until } from './mesh-hub.ts';
+import { Intruder, KEYS, startHub, until } from '../support/federation/mesh-hub.ts';
 
 const PROGRAM = new URL('./verify_envelopes.py', import.meta.url).pathname;
 const SIGNED = signEnvelope(

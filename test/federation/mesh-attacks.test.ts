@@ -6,7 +6,16 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import type { SigningKey } from '../../src/consensus/auth-signature.ts';
 import { type Envelope, signEnvelope } from '../../src/hub/federation/gossip/envelope.ts';
 import { Handshake } from '../../src/hub/federation/gossip/handshake.ts';
-import { Intruder, KEYS, type MeshHub, SET, STRANGER, standingOf, startHub, until } from './mesh-hub.ts';
+import {
+  Intruder,
+  KEYS,
+  type MeshHub,
+  SET,
+  STRANGER,
+  standingOf,
+  startHub,
+  until
+} from '../support/federation/mesh-hub.ts';
 
 const [A, B, C, D] = KEYS as [SigningKey, SigningKey, SigningKey, SigningKey];
 let hub: MeshHub;

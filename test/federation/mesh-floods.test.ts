@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { SigningKey } from '../../src/consensus/auth-signature.ts';
-import { Intruder, KEYS, type MeshHub, startHub, until } from './mesh-hub.ts';
+import { Intruder, KEYS, type MeshHub, startHub, until } from '../support/federation/mesh-hub.ts';
 
 const [A, B, C] = KEYS as [SigningKey, SigningKey, SigningKey];
 let hub: MeshHub;

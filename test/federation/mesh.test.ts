@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { SigningKey } from '../../src/consensus/auth-signature.ts';
 import { isGenuine } from '../../src/hub/federation/gossip/envelope.ts';
 import { MESH_LIMITS } from '../../src/hub/federation/gossip/options.ts';
-import { Intruder, KEYS, type MeshHub, startHub, until } from './mesh-hub.ts';
+import { Intruder, KEYS, type MeshHub, startHub, until } from '../support/federation/mesh-hub.ts';
 
 const started: MeshHub[] = [];
 const start = async (...given: Parameters<typeof startHub>): Promise<MeshHub> => {

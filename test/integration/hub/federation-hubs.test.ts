@@ -4,8 +4,8 @@ import { rows } from '../../../src/db/connection.ts';
 import type { Signed, Vote } from '../../../src/hub/federation/consensus/messages.ts';
 import { CHECKPOINT_INTERVAL } from '../../../src/hub/federation/consensus/rules.ts';
 import { rulesOf, setIdOf, signMessage } from '../../../src/hub/federation/gossip/signatures.ts';
-import { Intruder, until } from '../../federation/mesh-hub.ts';
-import { MEMBERS, type Node, SET, startNode } from '../../federation/node.ts';
+import { Intruder, until } from '../../support/federation/mesh-hub.ts';
+import { MEMBERS, type Node, SET, startNode } from '../../support/federation/node.ts';
 import { eventually } from '../../support/sync/sync-process.ts';
 
 const change = (module: string, value: string) =>

@@ -10,7 +10,7 @@ import { openLog } from '../../../src/hub/federation/journal/opening.ts';
 import { hashOf, readManifest } from '../../../src/hub/federation/transfer/manifest.ts';
 import type { Offer } from '../../../src/hub/federation/transfer/transfer.ts';
 import { selectConfigMark } from '../../../src/hub/store/configs.ts';
-import { type JournalDatabase, openJournal } from '../../federation/database.ts';
+import { type JournalDatabase, openJournal } from '../../support/federation/database.ts';
 
 const KEY = signingKey('01'.repeat(32));
 const SET = 'ab'.repeat(32);

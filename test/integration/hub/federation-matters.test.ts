@@ -8,8 +8,8 @@ import { matterState, readOpenMatters } from '../../../src/hub/federation/journa
 import { readRoundFacts } from '../../../src/hub/federation/journal/round-state.ts';
 import type { SubmittedStep } from '../../../src/hub/federation/matters/decide.ts';
 import { type MatterStep, matterBodyOf } from '../../../src/hub/federation/matters/operations.ts';
-import { type JournalDatabase, openJournal } from '../../federation/database.ts';
-import { SET } from '../../federation/node.ts';
+import { type JournalDatabase, openJournal } from '../../support/federation/database.ts';
+import { SET } from '../../support/federation/node.ts';
 
 const opened: JournalDatabase[] = [];
 after(() => {

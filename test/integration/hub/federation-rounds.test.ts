@@ -8,9 +8,9 @@ import { RoundJournal } from '../../../src/hub/federation/journal/round-journal.
 import { priceRoundMethods } from '../../../src/hub/methods/price-rounds.ts';
 import type { HubDatabase } from '../../../src/hub/store/database.ts';
 import { runStatement, type StatementName } from '../../../src/hub/store/statements.ts';
-import { machineOf, openJournal } from '../../federation/database.ts';
-import { until } from '../../federation/mesh-hub.ts';
-import { MEMBERS, type Node, SET, startNode } from '../../federation/node.ts';
+import { machineOf, openJournal } from '../../support/federation/database.ts';
+import { until } from '../../support/federation/mesh-hub.ts';
+import { MEMBERS, type Node, SET, startNode } from '../../support/federation/node.ts';
 import { eventually } from '../../support/sync/sync-process.ts';
 
 const rounds = { epochStartMs: 1_767_225_600_000, intervalMs: 4_000, windowMs: 2_000, minSubmissions: 3 };

@@ -5,7 +5,7 @@ import { rows } from '../../../src/db/connection.ts';
 import { isWellFormed } from '../../../src/hub/federation/journal/set-state.ts';
 import { validatorListState } from '../../../src/hub/federation/journal/validator-list-state.ts';
 import { type ListChange, listBodyOf, readListChanges } from '../../../src/hub/federation/matters/validator-list.ts';
-import { type JournalDatabase, openJournal } from '../../federation/database.ts';
+import { type JournalDatabase, openJournal } from '../../support/federation/database.ts';
 
 const [ONE, TWO] = ['0e', '0f'].map((seed) => signingKey(seed.repeat(32)).pubkey) as [string, string];
 const HUBS = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];

@@ -5,9 +5,9 @@ import { rows } from '../../../src/db/connection.ts';
 import { type Envelope, isGenuine } from '../../../src/hub/federation/gossip/envelope.ts';
 import { matterRulesOf } from '../../../src/hub/federation/gossip/signatures.ts';
 import { type MatterStep, matterBodyOf } from '../../../src/hub/federation/matters/operations.ts';
-import { machineOf } from '../../federation/database.ts';
-import { until } from '../../federation/mesh-hub.ts';
-import { MEMBERS, type Node, SET, startNode } from '../../federation/node.ts';
+import { machineOf } from '../../support/federation/database.ts';
+import { until } from '../../support/federation/mesh-hub.ts';
+import { MEMBERS, type Node, SET, startNode } from '../../support/federation/node.ts';
 import { eventually } from '../../support/sync/sync-process.ts';
 
 /** A round whose window is open while these tests run. */

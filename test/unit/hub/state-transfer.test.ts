@@ -163,6 +163,7 @@ async function offered(seq: number, stable: Stable, text = offerAt(100).text, is
     },
     rules: SET.rulesOf('a'),
     ask: (to, hash) => done.push(`ask ${to} ${hash}`),
+    onFalse: (from) => done.push(`false ${from}`),
     write: (work) => {
       written = written.then(work);
     },
@@ -182,7 +183,10 @@ test('a state is taken that a quorum signed and that is further than this hub, w
     'signed by two': offered(0, stableBy('bc')),
     'signed by strangers': offered(0, stableBy('xyz')),
     'not what was signed': offered(0, stableBy('bcd'), text),
-    'no manifest': offered(0, { ...stableBy('bcd'), state: hashOf('') }, ''),
+    'no manifest': offered(0, { ...stableBy('bcd'), state: hashOf('') }, '')
+  }))
+    assert.deepEqual(await refused, ['false b'], what);
+  for (const [what, refused] of Object.entries({
     'not further': offered(100, stableBy('bcd')),
     'applies a batch': offered(0, stableBy('bcd'), offerAt(100).text, true)
   }))

@@ -41,8 +41,8 @@ export function isStable(rules: Rules, { seq, digest, state, votes }: Stable): b
  */
 export function isViewChange(rules: Rules, change: ViewChange): boolean {
   const { stable, last, places, view } = change;
-  if (places.length > MOST_AHEAD || !isStable(rules, stable)) return false;
-  if (last && (last.batch.seq <= stable.seq || viewOf(last) >= view || !isCommitted(rules, last))) return false;
+  if (places.length > MOST_AHEAD || isOvertaken(change) || !isStable(rules, stable)) return false;
+  if (last && (last.batch.seq <= stable.seq || !isCommitted(rules, last))) return false;
   let before = endOf(rules, change);
   for (const prepared of places) {
     const { view: own, seq, digest, batch } = prepared.proposal.message;
@@ -51,6 +51,11 @@ export function isViewChange(rules: Rules, change: ViewChange): boolean {
     before = { seq, digest };
   }
   return true;
+}
+
+/** Returns whether its own proofs tell of the wished view or a later one, as those of a hub do that fetched the log from hubs ahead. */
+export function isOvertaken({ last, view }: Pick<ViewChange, 'last' | 'view'>): boolean {
+  return last !== null && viewOf(last) >= view;
 }
 
 /** Facts that a view begins with. */

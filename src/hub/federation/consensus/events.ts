@@ -1,4 +1,14 @@
-import type { Batch, Committed, Message, Operation, Prepared, Signed, Stable } from './messages.ts';
+import type {
+  Batch,
+  Committed,
+  Message,
+  NewView,
+  Operation,
+  Prepared,
+  Signed,
+  Stable,
+  ViewChange
+} from './messages.ts';
 import type { Applied } from './state.ts';
 
 /** All that happens to a hub. Messages come from hubs of the set, their signatures checked. */
@@ -36,5 +46,7 @@ export type Effect =
   | { readonly type: 'fetch'; readonly from: string; readonly seq: number }
   /** Two different messages of one hub for one place. */
   | { readonly type: 'evidence'; readonly first: Signed<Message>; readonly second: Signed<Message> }
+  /** A wish for a view, or the beginning of one, that its sender signed and that proves nothing. */
+  | { readonly type: 'unproved'; readonly signed: Signed<ViewChange | NewView> }
   /** Its state differs from what a quorum signed. */
   | { readonly type: 'halt'; readonly seq: number; readonly state: string; readonly signed: string };

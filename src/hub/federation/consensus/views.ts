@@ -1,4 +1,4 @@
-import { beginningOf, isViewChange } from './certificates.ts';
+import { beginningOf, isOvertaken, isViewChange } from './certificates.ts';
 import type { Message, NewView, Prepared, Signed, ViewChange } from './messages.ts';
 import { LONGEST_RESEND_MS, LONGEST_TIMEOUT_MS, leaderOf, RESEND_MS } from './rules.ts';
 import { setStable } from './standing.ts';
@@ -11,8 +11,11 @@ export function takeChange(turn: Turn, signed: Signed<ViewChange>): void {
   const { changes } = turn.state;
   if (view < turn.state.view || (view === turn.state.view && !turn.state.isChanging)) return;
   const first = changes.get(signed.sender);
-  if (first && first.message.view >= view) return;
-  if (!isViewChange(turn.rules, signed.message)) return;
+  if ((first && first.message.view >= view) || isOvertaken(signed.message)) return;
+  if (!isViewChange(turn.rules, signed.message)) {
+    turn.effects.push({ type: 'unproved', signed });
+    return;
+  }
   turn.state.changes = new Map(changes).set(signed.sender, signed);
   keepOwn(turn, signed);
 }
@@ -25,7 +28,10 @@ export function takeNewView(turn: Turn, signed: Signed<NewView>): void {
   const good = changes.filter(({ sender, message }) => message.view === view && turn.rules.keys.includes(sender));
   const senders = new Set(good.map(({ sender }) => sender));
   if (good.length !== changes.length || senders.size !== good.length || senders.size < turn.rules.quorum) return;
-  if (!good.every((each) => turn.rules.isSigned(each) && isViewChange(turn.rules, each.message))) return;
+  if (!good.every((each) => turn.rules.isSigned(each) && isViewChange(turn.rules, each.message))) {
+    turn.effects.push({ type: 'unproved', signed });
+    return;
+  }
   enterView(turn, signed);
 }
 

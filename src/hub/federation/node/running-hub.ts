@@ -3,6 +3,7 @@ import type { Connection } from '../../../db/connection.ts';
 import { PlatformError } from '../../../errors.ts';
 import type { Logger } from '../../../log.ts';
 import { SparseLines } from '../../../sparse-lines.ts';
+import { leaderOf } from '../consensus/rules.ts';
 import { Mesh } from '../gossip/mesh.ts';
 import { MESH_LIMITS } from '../gossip/options.ts';
 import { matterRulesOf, roundRulesOf, rulesOf, setIdOf } from '../gossip/signatures.ts';
@@ -38,6 +39,8 @@ export class RunningHub {
   readonly #refusals = new SparseLines();
   #looking: NodeJS.Timeout | undefined;
   #accused = 0;
+  /** Last view that began here and was noticed. */
+  #view = 0;
   /** Last state, questions and duties that were sent, as texts. */
   #sent = { state: '', questions: '[]', duties: '[]' };
 
@@ -69,6 +72,7 @@ export class RunningHub {
     const { settings, log } = this.#options;
     await this.#mesh.start();
     await this.hub.start();
+    this.#view = this.hub.standing.view;
     this.#looking = setInterval(() => this.#tellState(), LOOK_EVERY_MS);
     this.#tellState();
     void this.#bring(brought);
@@ -130,6 +134,10 @@ export class RunningHub {
         this.#accused += 1;
         log.error({ first, second }, `hub ${first.sender} signed two messages for one place`);
       },
+      onFalse: (peer, what) => {
+        const more = this.#refusals.take(`${what} ${peer}`);
+        if (more !== null) log.warn({ peer, more }, `hub ${peer} lies, or its program differs: it sent ${what}`);
+      },
       onTooLong: (type, bytes) =>
         log.error({ type, bytes }, 'a message to the other hubs is too long: none of them gets it'),
       onHalt: (reason) => {
@@ -144,6 +152,7 @@ export class RunningHub {
   #tellState(): void {
     const { tell } = this.#options;
     const { hub } = this;
+    this.#noteView();
     const round = hub.rounds?.last ?? null;
     const { tests } = hub.capabilities;
     const { peers } = this.#mesh;
@@ -159,6 +168,17 @@ export class RunningHub {
     if (texts.questions !== this.#sent.questions) tell('questions', questions);
     if (texts.duties !== this.#sent.duties) tell('duties', duties);
     this.#sent = texts;
+  }
+
+  /** Says which hub leads where another one has led, and let operations wait. */
+  #noteView(): void {
+    const { settings, log } = this.#options;
+    const { view } = this.hub.standing;
+    if (view <= this.#view) return;
+    const rules = { keys: settings.set.keys };
+    const [leader, former] = [leaderOf(rules, view), leaderOf(rules, this.#view)];
+    log.warn({ view, leader, former }, `hub ${leader} leads now: hub ${former} let operations wait, or was away`);
+    this.#view = view;
   }
 
   /** Tells the set the configuration that this hub had before, unless an earlier start did. The set takes the first one alone. */

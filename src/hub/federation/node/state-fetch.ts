@@ -12,6 +12,8 @@ interface StateFetchOptions {
   readonly rules: Rules;
   /** Asks a hub for a part. */
   readonly ask: (to: string, hash: string) => void;
+  /** Takes a hub that sent what no honest hub sends, and what that was. */
+  readonly onFalse: (from: string, what: string) => void;
   /** Queues a write to the database; writes run one after the other. */
   readonly write: (work: () => Promise<void>) => void;
   /** Returns the last place that is applied, and whether a batch is on its way into the database. */
@@ -31,10 +33,13 @@ export class StateFetch {
 
   /** Takes an offer. It fetches only a state that a quorum signed and that is further than this hub. */
   offer(from: string, stable: Stable, text: string): void {
-    const { rules, journal, write, position } = this.#options;
-    if (this.#state.transfer || stable.seq <= position().seq || hashOf(text) !== stable.state) return;
-    const manifest = readManifest(text);
-    if (!manifest || !isStable(rules, stable)) return;
+    const { rules, journal, write, position, onFalse } = this.#options;
+    if (this.#state.transfer || stable.seq <= position().seq) return;
+    const manifest = hashOf(text) === stable.state ? readManifest(text) : null;
+    if (!manifest || !isStable(rules, stable)) {
+      onFalse(from, `a state at ${stable.seq} that no quorum has signed`);
+      return;
+    }
     write(async () => {
       const missing = await journal.missingChunks(manifest);
       this.take({ type: 'state.offered', from, offer: { stable, manifest, text }, missing });
@@ -42,7 +47,9 @@ export class StateFetch {
   }
 
   take(event: TransferEvent): void {
-    const { ask, write, journal } = this.#options;
+    const { ask, write, journal, onFalse } = this.#options;
+    if (event.type === 'chunk.received' && event.text !== null && hashOf(event.text) !== event.hash)
+      onFalse(event.from, 'a part of a state with another hash');
     const { state, effects } = stepTransfer(this.#state, event);
     this.#state = state;
     for (const effect of effects) {

@@ -1,7 +1,8 @@
 import type { SigningKey } from '../../../consensus/auth-signature.ts';
 import { PlatformError } from '../../../errors.ts';
+import { isCommitted } from '../consensus/certificates.ts';
 import type { ConsensusEvent, Effect } from '../consensus/events.ts';
-import type { Message, Operation, Signed } from '../consensus/messages.ts';
+import type { Committed, Message, Operation, Signed } from '../consensus/messages.ts';
 import { type HubPhase, phaseOf } from '../consensus/phase.ts';
 import type { Rules } from '../consensus/rules.ts';
 import { type ConsensusState, operationKey, restore, type StoredVote } from '../consensus/state.ts';
@@ -49,6 +50,8 @@ interface ValidatorOptions {
   readonly logKeep: number;
   /** Takes two different messages of one hub for one place. */
   readonly onEvidence: (first: Signed<Message>, second: Signed<Message>) => void;
+  /** Takes a hub that sent what no honest hub sends, and what that was. */
+  readonly onFalse: (from: string, what: string) => void;
   /** Takes a message that is too long for all hubs, with its bytes. */
   readonly onTooLong: (type: string, bytes: number) => void;
   /** Takes why this hub votes no more, once. */
@@ -128,6 +131,7 @@ export class ValidatorHub {
       journal,
       rules,
       ask: (to, hash) => gossip.sendTo(to, 'STATE_CHUNK_REQUEST', { set, hash }),
+      onFalse: options.onFalse,
       write,
       position: () => ({ seq: this.standing.seq, isApplying: this.#state?.applying !== null }),
       onReplaced: async (stable, applied) => {
@@ -217,7 +221,7 @@ export class ValidatorHub {
 
   /** Takes a genuine message of another hub of the set. */
   receive(received: Envelope): void {
-    const { rules, set, journal } = this.#options;
+    const { rules, set, journal, onFalse } = this.#options;
     const gossip = this.#gossip;
     const envelope = gossip.receive(received);
     if (!envelope) return;
@@ -229,13 +233,22 @@ export class ValidatorHub {
       case 'messages':
         for (const signed of heard.messages) {
           // Its sender has checked it, or lies: the rest is not worth the work.
-          if (!rules.isSigned(signed)) return;
+          if (!rules.isSigned(signed)) {
+            onFalse(from, `a message that hub ${signed.sender} did not sign`);
+            return;
+          }
           this.#take({ type: 'message.received', signed });
           this.rounds?.noteCommit(signed);
         }
         return;
       case 'operations':
-        for (const operation of heard.operations) this.#take({ type: 'operation.submitted', operation });
+        for (const operation of heard.operations) {
+          if (!rules.isSubmitted(operation)) {
+            onFalse(from, 'an operation that its submitter did not sign');
+            return;
+          }
+          this.#take({ type: 'operation.submitted', operation });
+        }
         return;
       case 'standing':
         this.#take({ type: 'peer.heard', from, view: heard.view, seq: heard.seq });
@@ -244,7 +257,7 @@ export class ValidatorHub {
         this.#answer(from, heard.seq);
         return;
       case 'log':
-        this.#take({ type: 'log.fetched', entries: heard.entries });
+        this.#takeLog(from, heard.entries);
         return;
       case 'state':
         this.#fetching.offer(from, heard.stable, heard.manifest);
@@ -262,6 +275,14 @@ export class ValidatorHub {
     }
   }
 
+  /** Takes a part of another hub's log where what this hub lacks next is decided. */
+  #takeLog(from: string, entries: readonly Committed[]): void {
+    const { rules, onFalse } = this.#options;
+    const next = entries.find(({ batch }) => batch.seq > this.standing.seq);
+    if (next && !isCommitted(rules, next)) onFalse(from, `a batch ${next.batch.seq} that no quorum has committed`);
+    else this.#take({ type: 'log.fetched', entries });
+  }
+
   #take(event: ConsensusEvent): void {
     if (this.#isEnded || !this.#state) return;
     const { state, effects } = step(this.#state, event, this.#options.rules);
@@ -274,7 +295,7 @@ export class ValidatorHub {
   }
 
   #carryOut(effect: Effect): void {
-    const { set, journal, rules, onEvidence } = this.#options;
+    const { set, journal, rules, onEvidence, onFalse } = this.#options;
     const gossip = this.#gossip;
     switch (effect.type) {
       case 'vote':
@@ -307,6 +328,9 @@ export class ValidatorHub {
         return;
       case 'fetch':
         gossip.sendTo(effect.from, 'STATE_REQUEST', { set, seq: effect.seq });
+        return;
+      case 'unproved':
+        onFalse(effect.signed.sender, `a message about view ${effect.signed.message.view} without its proofs`);
         return;
       case 'evidence':
         this.#write(() => journal.keepEvidence(effect.first, effect.second));

@@ -1,11 +1,11 @@
-import { type Connection, connect } from '../../src/db/connection.ts';
-import { type HubSet, matterRulesOf, roundRulesOf } from '../../src/hub/federation/gossip/signatures.ts';
-import { Journal } from '../../src/hub/federation/journal/journal.ts';
-import { setState } from '../../src/hub/federation/journal/set-state.ts';
-import { createJournalTables } from '../../src/hub/federation/journal/tables.ts';
-import { createMissing } from '../../src/hub/store/tables.ts';
-import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
-import { createDatabase } from '../support/mariadb.ts';
+import { type Connection, connect } from '../../../src/db/connection.ts';
+import { type HubSet, matterRulesOf, roundRulesOf } from '../../../src/hub/federation/gossip/signatures.ts';
+import { Journal } from '../../../src/hub/federation/journal/journal.ts';
+import { setState } from '../../../src/hub/federation/journal/set-state.ts';
+import { createJournalTables } from '../../../src/hub/federation/journal/tables.ts';
+import { createMissing } from '../../../src/hub/store/tables.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
+import { createDatabase } from '../mariadb.ts';
 
 /** The database of a hub in validator mode, over one connection. */
 export interface JournalDatabase {

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import WebSocket from 'ws';
-import { type SigningKey, signingKey } from '../../src/consensus/auth-signature.ts';
-import { type Envelope, signEnvelope } from '../../src/hub/federation/gossip/envelope.ts';
-import { Handshake } from '../../src/hub/federation/gossip/handshake.ts';
-import { Mesh } from '../../src/hub/federation/gossip/mesh.ts';
-import { MESH_LIMITS, type MeshOptions } from '../../src/hub/federation/gossip/options.ts';
-import { PATIENCE_MS } from '../support/patience.ts';
+import { type SigningKey, signingKey } from '../../../src/consensus/auth-signature.ts';
+import { type Envelope, signEnvelope } from '../../../src/hub/federation/gossip/envelope.ts';
+import { Handshake } from '../../../src/hub/federation/gossip/handshake.ts';
+import { Mesh } from '../../../src/hub/federation/gossip/mesh.ts';
+import { MESH_LIMITS, type MeshOptions } from '../../../src/hub/federation/gossip/options.ts';
+import { PATIENCE_MS } from '../patience.ts';
 
 export const SET = '5e'.repeat(32);
 /** Keys of a set, in ascending order. */

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
-import type { SigningKey } from '../../src/consensus/auth-signature.ts';
-import type { Envelope } from '../../src/hub/federation/gossip/envelope.ts';
-import type { Mesh } from '../../src/hub/federation/gossip/mesh.ts';
-import { type HubSet, roundRulesOf, rulesOf, setIdOf } from '../../src/hub/federation/gossip/signatures.ts';
-import { readOpenMatters, readSwapsOf } from '../../src/hub/federation/journal/matter-state.ts';
-import { RoundJournal } from '../../src/hub/federation/journal/round-journal.ts';
-import { isWellFormed } from '../../src/hub/federation/journal/set-state.ts';
-import { ValidatorHub } from '../../src/hub/federation/node/validator-hub.ts';
-import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
-import { PATIENCE_MS } from '../support/patience.ts';
+import type { SigningKey } from '../../../src/consensus/auth-signature.ts';
+import type { Envelope } from '../../../src/hub/federation/gossip/envelope.ts';
+import type { Gossip } from '../../../src/hub/federation/gossip/long-messages.ts';
+import type { Mesh } from '../../../src/hub/federation/gossip/mesh.ts';
+import { type HubSet, roundRulesOf, rulesOf, setIdOf } from '../../../src/hub/federation/gossip/signatures.ts';
+import { readOpenMatters, readSwapsOf } from '../../../src/hub/federation/journal/matter-state.ts';
+import { RoundJournal } from '../../../src/hub/federation/journal/round-journal.ts';
+import { isWellFormed } from '../../../src/hub/federation/journal/set-state.ts';
+import { ValidatorHub } from '../../../src/hub/federation/node/validator-hub.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
+import { PATIENCE_MS } from '../patience.ts';
 import { type JournalDatabase, openJournal } from './database.ts';
 import { KEYS, startHub } from './mesh-hub.ts';
 
@@ -35,6 +36,10 @@ interface NodeOptions {
   readonly set?: HubSet;
   /** Called with each message that it takes. */
   readonly watch?: (envelope: Envelope) => void;
+  /** Port of its mesh; default: a free one. */
+  readonly port?: number;
+  /** Returns what speaks to the other hubs; default: the mesh itself. */
+  readonly speak?: (mesh: Mesh) => Gossip;
   /** Default: the log is kept whole. */
   readonly logKeep?: number;
 }
@@ -49,6 +54,8 @@ export async function startNode(
     now = Date.now,
     set = SET,
     watch,
+    port = 0,
+    speak = (mesh) => mesh,
     logKeep = Number.MAX_SAFE_INTEGER
   }: NodeOptions = {}
 ): Promise<Node> {
@@ -58,6 +65,7 @@ export async function startNode(
   let hub: ValidatorHub | null = null;
   const { mesh } = await startHub(key, {
     seeds,
+    port,
     set: setIdOf(set),
     members: () => new Set(set.keys),
     limits: { heartbeatMs: 2_000 },
@@ -77,12 +85,13 @@ export async function startNode(
     readOwnSwaps: () => readSwapsOf(store.connection, key.pubkey),
     onRound: () => undefined,
     disabled: [],
-    gossip: mesh,
+    gossip: speak(mesh),
     now,
     writeTimeoutMs: PATIENCE_MS,
     logKeep,
     rules: rulesOf(set, key.pubkey, isWellFormed),
     onEvidence,
+    onFalse: () => undefined,
     onTooLong: (type, bytes) => assert.fail(`${type} of ${bytes} bytes`),
     onHalt: (reason) => halts.push(reason)
   });

@@ -16,6 +16,8 @@ export interface Link {
   open(): void;
   /** Lets nothing through, and breaks nothing, for so long. */
   hold(ms: number): void;
+  /** Lets nothing through of what one end sends, also on connections made meanwhile, and breaks nothing, for so long. */
+  holdFrom(end: 'client' | 'server', ms: number): void;
   /** Lets so many bytes a second through on each connection that is made from now on, for so long. */
   slow(bytesPerSecond: number, ms: number): void;
 }
@@ -23,6 +25,8 @@ export interface Link {
 /** Opens a wire to a server on this machine. @param url where the server listens, now or later */
 export async function openLink(url: string): Promise<Link> {
   const open = new Set<Socket>();
+  const ends = { client: new Set<Socket>(), server: new Set<Socket>() };
+  const heldEnds = { client: 0, server: 0 };
   const port = Number(new URL(url).port);
   let rate = Number.POSITIVE_INFINITY;
   let blocked = false;
@@ -32,18 +36,21 @@ export async function openLink(url: string): Promise<Link> {
       return;
     }
     const far = connect(port, '127.0.0.1');
-    for (const [socket, other] of [
-      [near, far],
-      [far, near]
+    for (const [socket, other, end] of [
+      [near, far, 'client'],
+      [far, near, 'server']
     ] as const) {
       open.add(socket);
+      ends[end].add(socket);
       socket.on('error', () => other.destroy());
       socket.on('close', () => {
         open.delete(socket);
+        ends[end].delete(socket);
         other.destroy();
       });
       if (rate === Number.POSITIVE_INFINITY) socket.pipe(other);
       else socket.pipe(throttle(() => rate)).pipe(other);
+      if (heldEnds[end] > 0) socket.pause();
     }
   });
   server.listen(0, '127.0.0.1');
@@ -73,6 +80,14 @@ export async function openLink(url: string): Promise<Link> {
       for (const socket of held) socket.pause();
       setTimeout(() => {
         for (const socket of held) socket.resume();
+      }, ms).unref();
+    },
+    holdFrom(end, ms) {
+      heldEnds[end] += 1;
+      for (const socket of ends[end]) socket.pause();
+      setTimeout(() => {
+        heldEnds[end] -= 1;
+        if (heldEnds[end] === 0) for (const socket of ends[end]) socket.resume();
       }, ms).unref();
     },
     slow(bytesPerSecond, ms) {

@@ -26,9 +26,11 @@ async function open(): Promise<Server> {
 /**
  * Makes a directory for a MariaDB of the calling test file's own, removed after it. A copy of the data directory that
  * scripts/test.sh prepared is in it, since installing takes longer.
+ *
+ * @param below  directory in which it is made; default: the system's one for temporary files
  */
-export function makeServerDirectory(): string {
-  const directory = mkdtempSync(join(tmpdir(), 'platform-test-'));
+export function makeServerDirectory(below = tmpdir()): string {
+  const directory = mkdtempSync(join(below, 'platform-test-'));
   atEnd(async () => rmSync(directory, { recursive: true, force: true }));
   const prepared = process.env['PLATFORM_TEST_MARIADB_DATA'];
   if (prepared) cpSync(prepared, join(directory, DATA), { recursive: true });

@@ -3,6 +3,7 @@ import { cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DATA, makeDataDirectory, startMariaDb } from '../../src/devnet/processes/mariadb.ts';
 import { ROOT } from '../root.ts';
+import { FORCED_EXIT } from './forced-exit.ts';
 import { makeWorkplace, removeWorkplace } from './workplace.ts';
 
 /** Test files at once, unless a run says otherwise: one more than two cores, since most files wait half of their time. */
@@ -66,8 +67,8 @@ async function runNodeTest(
   { directory, quiet = false, concurrency = CONCURRENCY, records }: RunOptions = {}
 ): Promise<{ code: number; output: string }> {
   if (interrupted.aborted) return { code: 130, output: '' };
-  // A test that fails may leave a connection open: without the second option its file would not end.
-  const options = ['--test', '--test-force-exit', `--test-concurrency=${concurrency}`];
+  // A test that fails may leave a connection open, and its file would not end.
+  const options = ['--test', ...FORCED_EXIT, `--test-concurrency=${concurrency}`];
   const runner = spawn(process.execPath, [...options, ...args], {
     stdio: ['ignore', quiet ? 'pipe' : 'inherit', 'inherit'],
     env: {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { ROOT } from '../root.ts';
+import { FORCED_EXIT } from './forced-exit.ts';
 
 const UNIT = ['test/*.test.ts', 'test/unit/**/*.test.ts'];
 /** Files that start other programs or take seconds: `npm test` runs them. */
@@ -86,7 +87,7 @@ export function runUnit(withCoverage: boolean): number {
       writeFileSync(bundle, files.map((file) => `import '${pathToFileURL(join(ROOT, file))}';\n`).join(''));
       return bundle;
     });
-    const options = ['--test', '--test-force-exit', '--test-timeout=60000', `--test-concurrency=${BUNDLES + 2}`];
+    const options = ['--test', ...FORCED_EXIT, '--test-timeout=60000', `--test-concurrency=${BUNDLES + 2}`];
     const coverage = [
       '--experimental-test-coverage',
       ...COVERED.map((room) => `--test-coverage-include=${room}/**/*.ts`),

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { NodeChain } from '../../../src/coin/node/node-chain.ts';
 import type { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
@@ -101,7 +100,9 @@ test('ANSWERS_WAITING: no more than 32 scripts wait; the newest of the network t
   assert.equal((await Promise.all([first, other, ...others])).flat().length, 0);
 });
 
-test('ANSWERS_WAITING: a script that nobody asks for again gives its place away, and is not scanned for; one that is asked for stays', async () => {
+test('ANSWERS_WAITING: a script that nobody asks for again gives its place away, and is not scanned for; one that is asked for stays', async (t) => {
+  let now = 0;
+  t.mock.method(performance, 'now', () => now);
   const { calls, scan } = open(undefined, 40);
   const first = scan.find(SCRIPTS[0], 'a');
   await turn();
@@ -111,12 +112,12 @@ test('ANSWERS_WAITING: a script that nobody asks for again gives its place away,
   const dropped = Promise.all(
     left.map((each) => assert.rejects(each, { code: 'ANSWERS_WAITING', message: /ask again/ }))
   );
-  await sleep(60);
+  now += 60;
   void scan.find(scripts[0]!, '198.51.0.1');
   const later = scan.find(SCRIPTS[1], '198.51.99.1');
   await dropped;
   const unasked = scan.find(SCRIPTS[2], '198.51.98.1');
-  await sleep(60);
+  now += 60;
   for (const script of [scripts[0]!, SCRIPTS[1]]) void scan.find(script, '198.51.99.1');
   const gone = assert.rejects(unasked, { code: 'ANSWERS_WAITING' });
   calls[0]!.answer(found());

@@ -113,14 +113,14 @@ function readRevealed(transaction: RawTransaction, form: ChunkForm): Revealed {
 /** Returns the data of a script that is exactly OP_RETURN and one push. */
 function readReturn(script: Buffer): Uint8Array | undefined {
   if (script[0] !== OP_RETURN) return undefined;
-  const elements = readScript(script);
+  const elements = readScript(script, 3);
   return elements?.length === 2 ? elements[1]!.data : undefined;
 }
 
 /** Returns the data of a 1-of-3 multisig script, held in place of its first two keys. */
 function readMultisig(script: Buffer): Uint8Array | undefined {
   if (script.at(-1) !== OP_CHECKMULTISIG) return undefined;
-  const elements = readScript(script);
+  const elements = readScript(script, 7);
   if (elements?.length !== 6) return undefined;
   const keys = [elements[1]!.data, elements[2]!.data];
   if (!keys.every((key) => key?.length === KEY_BYTES)) return undefined;
@@ -131,7 +131,7 @@ const NOTHING = new Uint8Array();
 
 /** Returns the chunk in the third push of an input's script. */
 function revealedByScript({ script }: RawInput): Uint8Array {
-  const redeem = readScript(script)?.[2]?.data;
+  const redeem = readScript(script, 3)?.[2]?.data;
   return (redeem && firstPush(redeem)) ?? NOTHING;
 }
 
@@ -141,7 +141,7 @@ function revealedByWitness(items: readonly Buffer[]): Uint8Array {
 }
 
 function firstPush(script: Uint8Array): Uint8Array | undefined {
-  return readScript(script)?.[0]?.data;
+  return readScript(script, 1)?.[0]?.data;
 }
 
 /**

@@ -72,7 +72,7 @@ export function decryptPayload(firstInputTxid: string, bytes: Uint8Array, magic:
  * @returns undefined without an action, and beyond MAX_ACTION_DATA_LENGTH
  */
 export function readFrame(frame: Uint8Array): Payload | undefined {
-  const [first, second] = readScript(frame) ?? [];
+  const [first, second] = readScript(frame, 2) ?? [];
   if (first?.data === undefined) return undefined;
   const rawData = second?.data ?? null;
   const compiledBytes = pushSize(first.data.length) + (rawData ? pushSize(rawData.length) : 0);

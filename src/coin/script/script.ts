@@ -21,14 +21,21 @@ export const OP_CHECKMULTISIG = 0xae;
 export const OP_EQUAL = 0x87;
 export const OP_HASH160 = 0xa9;
 
-/** Splits a script into elements; undefined when a push passes its end. Never throws. */
-export function readScript(script: Uint8Array): readonly ScriptElement[] | undefined {
+/**
+ * Splits a script into elements; undefined when a push passes its end. Never throws.
+ *
+ * @param most elements that are returned: whoever asks for few does not pay for those of a long script
+ */
+export function readScript(
+  script: Uint8Array,
+  most = Number.POSITIVE_INFINITY
+): readonly ScriptElement[] | undefined {
   const view = new DataView(script.buffer, script.byteOffset, script.byteLength);
   const elements: ScriptElement[] = [];
   for (let offset = 0; offset < script.length; ) {
     const opcode = script[offset++]!;
     if (opcode === 0 || opcode > OP_PUSHDATA4) {
-      elements.push({ opcode });
+      if (elements.length < most) elements.push({ opcode });
       continue;
     }
     const prefixBytes = opcode < OP_PUSHDATA1 ? 0 : opcode === OP_PUSHDATA1 ? 1 : opcode === OP_PUSHDATA2 ? 2 : 4;
@@ -43,7 +50,7 @@ export function readScript(script: Uint8Array): readonly ScriptElement[] | undef
             : view.getUint32(offset, true);
     offset += prefixBytes;
     if (offset + sizeBytes > script.length) return undefined;
-    elements.push({ opcode, data: script.subarray(offset, offset + sizeBytes) });
+    if (elements.length < most) elements.push({ opcode, data: script.subarray(offset, offset + sizeBytes) });
     offset += sizeBytes;
   }
   return elements;

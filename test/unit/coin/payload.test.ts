@@ -4,7 +4,12 @@ import { test } from 'node:test';
 import { ACTIONS } from '../../../src/coin/action/names.ts';
 import { chunkScripts, envelopeScript, markerScript, multisigScripts } from '../../../src/coin/payload/lane-writer.ts';
 import { findCarried } from '../../../src/coin/payload/lanes.ts';
-import { encodePayload, encryptPayload, MAX_ACTION_DATA_LENGTH } from '../../../src/coin/payload/payload.ts';
+import {
+  encodePayload,
+  encryptPayload,
+  MAX_ACTION_DATA_LENGTH,
+  readFrame
+} from '../../../src/coin/payload/payload.ts';
 import type { RawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
 import { pushSize, readScript, writePush } from '../../../src/coin/script/script.ts';
 import { carry, payloadOf, returnScript } from '../../support/coin/carriers.ts';
@@ -193,4 +198,23 @@ test('many markers cost as much as one: chunks are read once, and no frame is lo
   const many = carriedBy(2_600, inputs.length);
   assert.deepEqual([many?.lane, many?.frame.length], ['chunks', 0], 'no decoder reads so much');
   assert.ok(process.memoryUsage().arrayBuffers - began < 50_000_000);
+});
+
+test('a frame as long as a transaction costs no more than its bytes: only the pushes that count are taken out of it', () => {
+  let taken = 0;
+  /** Bytes that count what is taken out of them. */
+  class Watched extends Uint8Array<ArrayBuffer> {
+    override subarray(from: number, to: number): Uint8Array<ArrayBuffer> {
+      taken += 1;
+      return new Uint8Array(this.buffer, this.byteOffset + from, to - from);
+    }
+  }
+  const [action, rawData] = ['SEND|0', new Uint8Array(8)];
+  const said = Buffer.concat([action, rawData].map((part) => writePush(Buffer.from(part))));
+  const frame = new Watched(4_000_000).fill(1); // pushes of one byte, up to the end
+  frame.set(said);
+  assert.deepEqual(readFrame(frame), { action, written: action, isUtf8: true, rawData });
+  assert.equal(taken, 2);
+  frame[frame.length - 2] = 75;
+  assert.equal(readFrame(frame), undefined, 'a push that passes the end, however far behind');
 });

@@ -1,11 +1,12 @@
 import type { AddressVersions } from '../coin/chains.ts';
+import { SortedMarks } from '../coin/script/sorted-marks.ts';
 import { type BlockRange, RangeFeed, type RangeFeedOptions } from '../follower/range-feed.ts';
 import type { BlockRows } from './block-rows.ts';
 import { PaymentMarks } from './payment-marks.ts';
 
 /** Payments to look for in a range. */
 interface Wanted {
-  /** Marks of the scripts to look for. */
+  /** Marks of the scripts to look for, in ascending order. */
   readonly wanted: Uint32Array;
 }
 
@@ -28,8 +29,6 @@ interface BlockFeedOptions extends RangeFeedOptions<WatchedRange, MarkedBlock> {
 export class BlockFeed {
   readonly #ranges: RangeFeed<Wanted, MarkedBlock>;
   readonly #marks: PaymentMarks;
-  /** Marks for ranges that are not fetched yet. */
-  #asked: { readonly marks: ReadonlySet<number>; readonly wanted: Uint32Array } | undefined;
 
   constructor({ versions, ...options }: BlockFeedOptions) {
     this.#ranges = new RangeFeed(options);
@@ -56,16 +55,13 @@ export class BlockFeed {
    * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED; the next call fetches again
    */
   async take(height: number, tip: number, paid: readonly string[], signal: AbortSignal): Promise<readonly BlockRows[]> {
-    const marks = this.#marks.of(paid);
-    if (marks !== this.#asked?.marks) this.#asked = { marks, wanted: Uint32Array.from(marks) };
-    const { range, blocks } = await this.#ranges.take(height, tip, { wanted: this.#asked.wanted }, signal);
-    const opened = openedIn(blocks);
-    if (opened.length === 0 && range.wanted === this.#asked.wanted) return blocks;
-    const wanted = marks.union(this.#marks.ofMore(opened));
-    const missed = wanted.difference(new Set(range.wanted));
+    const { range, blocks } = await this.#ranges.take(height, tip, { wanted: this.#marks.of(paid).marks }, signal);
+    const wanted = this.#marks.ofMore(openedIn(blocks));
+    if (wanted.marks === range.wanted) return blocks;
+    const missed = wanted.without(new SortedMarks(range.wanted));
     const first = missed.size === 0 ? -1 : blocks.findIndex(({ marks }) => marks.some((mark) => missed.has(mark)));
     if (first === -1) return blocks;
-    const rest = { ...range, from: height + first, count: blocks.length - first, wanted: Uint32Array.from(wanted) };
+    const rest = { ...range, from: height + first, count: blocks.length - first, wanted: wanted.marks };
     const again = await this.#ranges.scan(rest, signal);
     return [...blocks.slice(0, first), ...sameBlocks(again.blocks, blocks.slice(first))];
   }

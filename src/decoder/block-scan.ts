@@ -9,6 +9,7 @@ import type { RawTransaction } from '../coin/raw/raw-transaction.ts';
 import { addressOf } from '../coin/script/address.ts';
 import { readScript } from '../coin/script/script.ts';
 import { markOf, ScriptMarks } from '../coin/script/script-marks.ts';
+import type { Marks } from '../coin/script/sorted-marks.ts';
 import type { BlockRows, Finding, OutputRow } from './block-rows.ts';
 import { readDispenser } from './dispenser-action.ts';
 
@@ -76,7 +77,7 @@ export interface ScannedBlock extends Omit<BlockRows, 'transactions'> {
   readonly marks: Uint32Array;
 }
 
-const NONE: ReadonlySet<number> = new Set();
+const NONE: Marks = new Set<number>();
 
 /**
  * Finds a block's transactions that carry a payload or pay a wanted script.
@@ -107,7 +108,7 @@ export class TransactionScan {
   readonly #laneRules: LaneRules;
   readonly #rules: ScanRules;
   readonly #height: number;
-  readonly #wanted: ReadonlySet<number>;
+  readonly #wanted: Marks;
   #visited = 0;
 
   /**
@@ -199,7 +200,7 @@ function relevantOutputs(
   { outputs }: RawTransaction,
   action: string,
   { addresses, coins, feeAddress, paymentLimitHeight }: ScanRules,
-  { height, wanted }: { readonly height: number; readonly wanted: ReadonlySet<number> }
+  { height, wanted }: { readonly height: number; readonly wanted: Marks }
 ): readonly OutputRow[] {
   const isLimited = height >= paymentLimitHeight;
   const payments = commandsIn(action).filter(({ name }) => name === 'COINPAY');

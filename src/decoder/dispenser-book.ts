@@ -96,7 +96,7 @@ export const MAX_PAYMENTS = MAX_DISPENSES * (1 + MAX_REFILLS);
 export class DispenserBook {
   readonly #rows = new Map<string, Dispenser>();
   /** Open dispensers by the address that takes payments: its own, and those of others. */
-  readonly #open = new Map<string, { readonly own: Till; readonly others: Till }>();
+  readonly #open = new Map<string, Tills>();
   /** Number of rows by the address that takes payments. */
   readonly #tills = new Map<string, number>();
   #addresses: readonly string[] | undefined;
@@ -264,7 +264,7 @@ export class DispenserBook {
    */
   #taker(address: string, amount: bigint): string | undefined {
     const tills = this.#open.get(address);
-    return tills?.own.oldestFor(amount) ?? tills?.others.oldestFor(amount);
+    return tills?.own?.oldestFor(amount) ?? tills?.others?.oldestFor(amount);
   }
 
   /**
@@ -298,16 +298,33 @@ export class DispenserBook {
       if (count(this.#tills, address, 1) === 1) this.#addresses = undefined;
     }
     const [wasOpen, isOpen] = [before?.expiredAt === null, expiredAt === null];
-    const tills = this.#open.get(address) ?? { own: new Till(), others: new Till() };
-    if (isOpen) this.#open.set(address, tills);
-    const till = source === address ? tills.own : tills.others;
-    const [cheapest] = unspent(row.prices);
-    if (isOpen && cheapest) till.set(key, cheapest.least);
-    else till.delete(key);
-    if (tills.own.isEmpty && tills.others.isEmpty) this.#open.delete(address);
+    const [cheapest] = isOpen ? unspent(row.prices) : [];
+    this.#setTill(row, cheapest?.least);
     if (isOpen && !wasOpen) this.#ending.add(row.expiration, key);
     if (expiredAt !== null && before?.expiredAt !== expiredAt) this.#closed.add(expiredAt, key);
   }
+
+  /** @param least least payment that the dispenser takes by now; undefined where it takes none */
+  #setTill(row: Dispenser, least: bigint | undefined): void {
+    const { address, source } = row;
+    const kind = source === address ? 'own' : 'others';
+    const tills = this.#open.get(address) ?? {};
+    if (least === undefined) {
+      tills[kind]?.delete(keyOf(row));
+      if (tills[kind]?.isEmpty) delete tills[kind];
+      if (!tills.own && !tills.others) this.#open.delete(address);
+      return;
+    }
+    tills[kind] ??= new Till();
+    tills[kind].set(keyOf(row), least);
+    this.#open.set(address, tills);
+  }
+}
+
+/** The open dispensers at an address. Most addresses have one dispenser: no place is made for others. */
+interface Tills {
+  own?: Till;
+  others?: Till;
 }
 
 /** Changes a count and removes it at 0. @returns the new count */

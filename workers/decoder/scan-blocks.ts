@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { NodeRpcOptions } from '../../src/coin/node/node-rpc.ts';
 import type { RawChain } from '../../src/coin/node/raw-chain.ts';
+import { SortedMarks } from '../../src/coin/script/sorted-marks.ts';
 import type { MarkedBlock, WatchedRange } from '../../src/decoder/block-feed.ts';
 import { type Candidate, type ScannedBlock, type ScanRules, scanBlock } from '../../src/decoder/block-scan.ts';
 import { resolveSources } from '../../src/decoder/sources.ts';
@@ -30,7 +31,7 @@ export default async function scanBlocks({ node, range, rules }: ScanBlocksInput
 
 async function scanRange(chain: RawChain, range: WatchedRange, rules: ScanRules) {
   const blocks: ScannedBlock[] = [];
-  const wanted = new Set(range.wanted);
+  const wanted = new SortedMarks(range.wanted);
   let sizeBytes = 0;
   for await (const { hash, bytes } of fetchBlocks(chain, range)) {
     const block = scanBlock(bytes, { height: range.from + blocks.length, hash }, rules, wanted);

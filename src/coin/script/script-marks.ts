@@ -1,3 +1,5 @@
+import type { Marks } from './sorted-marks.ts';
+
 /**
  * Marks of scripts in the order of adding, 32 bits each. They allow a search for scripts after a block was dropped.
  *
@@ -22,7 +24,7 @@ export class ScriptMarks {
   }
 
   /** Returns whether any mark added at or after a position is among these. */
-  isAnyOf(wanted: ReadonlySet<number>, from: number): boolean {
+  isAnyOf(wanted: Marks, from: number): boolean {
     for (let at = from; at < this.#count; at++) if (wanted.has(this.#marks[at]!)) return true;
     return false;
   }

@@ -26,10 +26,7 @@ export const OP_HASH160 = 0xa9;
  *
  * @param most elements that are returned: whoever asks for few does not pay for those of a long script
  */
-export function readScript(
-  script: Uint8Array,
-  most = Number.POSITIVE_INFINITY
-): readonly ScriptElement[] | undefined {
+export function readScript(script: Uint8Array, most = Number.POSITIVE_INFINITY): readonly ScriptElement[] | undefined {
   const view = new DataView(script.buffer, script.byteOffset, script.byteLength);
   const elements: ScriptElement[] = [];
   for (let offset = 0; offset < script.length; ) {

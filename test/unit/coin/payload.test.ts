@@ -4,12 +4,7 @@ import { test } from 'node:test';
 import { ACTIONS } from '../../../src/coin/action/names.ts';
 import { chunkScripts, envelopeScript, markerScript, multisigScripts } from '../../../src/coin/payload/lane-writer.ts';
 import { findCarried } from '../../../src/coin/payload/lanes.ts';
-import {
-  encodePayload,
-  encryptPayload,
-  MAX_ACTION_DATA_LENGTH,
-  readFrame
-} from '../../../src/coin/payload/payload.ts';
+import { encodePayload, encryptPayload, MAX_ACTION_DATA_LENGTH, readFrame } from '../../../src/coin/payload/payload.ts';
 import type { RawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
 import { pushSize, readScript, writePush } from '../../../src/coin/script/script.ts';
 import { carry, payloadOf, returnScript } from '../../support/coin/carriers.ts';
@@ -210,9 +205,9 @@ test('a frame as long as a transaction costs no more than its bytes: only the pu
     }
   }
   const [action, rawData] = ['SEND|0', new Uint8Array(8)];
-  const said = Buffer.concat([action, rawData].map((part) => writePush(Buffer.from(part))));
-  const frame = new Watched(4_000_000).fill(1); // pushes of one byte, up to the end
-  frame.set(said);
+  const pushes = Buffer.concat([action, rawData].map((part) => writePush(Buffer.from(part))));
+  const frame = new Watched(new ArrayBuffer(4_000_000)).fill(1); // pushes of one byte, up to the end
+  frame.set(pushes);
   assert.deepEqual(readFrame(frame), { action, written: action, isUtf8: true, rawData });
   assert.equal(taken, 2);
   frame[frame.length - 2] = 75;

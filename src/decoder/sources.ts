@@ -21,6 +21,13 @@ interface KnownTransactions {
   set(txid: string, bytes: Buffer): unknown;
 }
 
+/**
+ * Candidates whose sources are found together: as many as a node is asked about at once. Each may spend from a
+ * transaction of another's that is as long as a block, and one block has thousands of candidates.
+ */
+const PER_PART = 32;
+/** Bytes of transactions beyond which none is held for the next part. */
+const MOST_HELD_BYTES = 32 * 2 ** 20;
 /** First position of a funding transaction's outputs, as stored with the transaction that it funded. */
 const FUNDING_VOUT = 1_000_000;
 
@@ -48,19 +55,32 @@ export async function resolveSources<Scanned extends Resolvable>(
   for (const { hash, bytes } of candidates) known.set(hash, bytes);
   const spent = new Map(candidates.map(({ spends, spentScript }) => [spends, spentScript]));
   const transactions = new TransactionSet(read, known, spent);
+  const resolved = new Map<Candidate, Resolved>();
+  for (let at = 0; at < candidates.length; at += PER_PART) {
+    await resolvePart(candidates.slice(at, at + PER_PART), resolved, transactions, rules);
+    transactions.forgetSurplus();
+  }
+  return blocks.map(({ candidates: found, findings, ...block }) => ({
+    ...block,
+    transactions: found.flatMap((candidate) => resolved.get(candidate)!.transactions),
+    findings: [...findings, ...found.flatMap((candidate) => resolved.get(candidate)!.findings)]
+  }));
+}
+
+/** Adds the rows of some candidates. */
+async function resolvePart(
+  candidates: readonly Candidate[],
+  resolved: Map<Candidate, Resolved>,
+  transactions: TransactionSet,
+  rules: ScanRules
+): Promise<void> {
   await transactions.loadScripts(candidates.map(({ spends }) => spends));
   const isFunded = (candidate: Candidate) => candidate.lane === 'chunks' || isRevealed(candidate, transactions, rules);
   await transactions.load(candidates.filter(isFunded).map(({ spends }) => spends.txid));
   const places = new Map(candidates.map((candidate) => [candidate, sourcePlace(candidate, transactions, rules)]));
   await transactions.loadScripts([...places.values()].filter((place) => place !== undefined));
-  return blocks.map(({ candidates: found, findings, ...block }) => {
-    const resolved = found.map((candidate) => rowsOf(candidate, places.get(candidate), transactions, rules));
-    return {
-      ...block,
-      transactions: resolved.flatMap((each) => each.rows),
-      findings: [...findings, ...resolved.flatMap((each) => each.findings)]
-    };
-  });
+  for (const candidate of candidates)
+    resolved.set(candidate, rowsOf(candidate, places.get(candidate), transactions, rules));
 }
 
 type Resolved = Pick<BlockRows, 'transactions' | 'findings'>;
@@ -77,15 +97,15 @@ function rowsOf(
   place: Place | undefined,
   transactions: TransactionSet,
   rules: ScanRules
-): { readonly rows: readonly TransactionRow[]; readonly findings: readonly Finding[] } {
+): Resolved {
   const script = place && transactions.scriptAt(place);
   const source = script && addressOf(script, rules.addresses);
   const { hash, lane, spends, height } = candidate;
   const payer = signsPayment(candidate, rules) ? addressOf(transactions.scriptAt(spends), rules.addresses) : undefined;
-  if (script === undefined || source === undefined) return { rows: paymentOf(candidate, payer), findings: [] };
+  if (script === undefined || source === undefined) return { transactions: paymentOf(candidate, payer), findings: [] };
   const needsProof = height >= rules.revealKeyHeight;
   const refuse = (code: Finding['code'], payerBefore = '') => ({
-    rows: paymentOf(candidate, payer ?? payerBefore),
+    transactions: paymentOf(candidate, payer ?? payerBefore),
     findings: [{ code, hash, reason: source }]
   });
   const isRevealed = lane !== 'outputs' || place !== spends;
@@ -96,7 +116,7 @@ function rowsOf(
   const fees = isFunded ? fundingFees(candidate, transactions, rules) : [];
   const isOwnKey = !needsProof || isAddressOfKey(script, Buffer.from(candidate.pubkey ?? '', 'hex'));
   const pubkey = isOwnKey ? candidate.pubkey : null;
-  return { rows: [rowOf({ ...candidate, pubkey }, source, fees, rules)], findings: [] };
+  return { transactions: [rowOf({ ...candidate, pubkey }, source, fees, rules)], findings: [] };
 }
 
 /**
@@ -186,13 +206,14 @@ function paymentOf({ hash, outputs }: Candidate, payer = ''): readonly Transacti
   return [{ ...row, dispensers: NO_DISPENSERS }];
 }
 
-/** The transactions that one task needs. Each is fetched once. */
+/** The transactions that candidates need. Each is fetched once, unless those that are held get too many. */
 class TransactionSet {
   readonly #read: TransactionReader;
   readonly #known: KnownTransactions;
   readonly #spent: ReadonlyMap<Place, Buffer | null>;
   readonly #loaded = new Map<string, RawTransaction>();
   readonly #facts = new Map<string, unknown>();
+  #heldBytes = 0;
 
   /** @param spent scripts at places where they are known without the transaction */
   constructor(read: TransactionReader, known: KnownTransactions, spent: ReadonlyMap<Place, Buffer | null>) {
@@ -210,13 +231,26 @@ class TransactionSet {
     const wanted = [...new Set(txids)].filter((txid) => !this.#loaded.has(txid));
     const missing = wanted.filter((txid) => {
       const bytes = this.#known.get(txid);
-      if (bytes) this.#loaded.set(txid, readRawTransaction(bytes));
+      if (bytes) this.#hold(txid, bytes);
       return bytes === undefined;
     });
     for (const [position, bytes] of (await this.#read(missing)).entries()) {
       this.#known.set(missing[position]!, bytes);
-      this.#loaded.set(missing[position]!, readRawTransaction(bytes));
+      this.#hold(missing[position]!, bytes);
     }
+  }
+
+  /** Forgets all transactions where they have more bytes than may be held. */
+  forgetSurplus(): void {
+    if (this.#heldBytes <= MOST_HELD_BYTES) return;
+    this.#loaded.clear();
+    this.#facts.clear();
+    this.#heldBytes = 0;
+  }
+
+  #hold(txid: string, bytes: Buffer): void {
+    this.#loaded.set(txid, readRawTransaction(bytes));
+    this.#heldBytes += bytes.length;
   }
 
   scriptAt(place: Place): Uint8Array {

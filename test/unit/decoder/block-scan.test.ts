@@ -434,3 +434,28 @@ test('NODE_REFUSED: a transaction that lacks the output which another spends', a
     return true;
   });
 });
+
+test('what many transactions spend from is read, and held, for some of them at a time', async () => {
+  const paid = Array.from({ length: 100 }, (_, at) => transaction({ outputs: [output(OWN), output(OWN, BigInt(at))] }));
+  const known = new Map(paid.map(({ txid, bytes }) => [txid, bytes]));
+  const saying = (txid: string, vout: number, text: string) =>
+    transaction({
+      inputs: [spend(txid, vout)],
+      outputs: [output(returnScript(encodePayload(txid, `BROADCAST|0|${text}`, { magic: 'TEST' })))]
+    });
+  const scan = new TransactionScan(1, RULES);
+  for (const vout of [0, 1])
+    for (const { txid } of paid) scan.visit(readRawTransaction(saying(txid, vout, `${vout} of ${txid}`).bytes));
+  const asked: number[] = [];
+  const read = async (txids: readonly string[]) => {
+    asked.push(txids.length);
+    return txids.map((txid) => known.get(txid)!);
+  };
+  const nothingKept = { get: () => undefined, set: () => undefined };
+  const [block] = await resolveSources([scan], read, nothingKept, RULES);
+  assert.deepEqual(
+    block!.transactions.map(({ data, source }) => [data, source]),
+    [0, 1].flatMap((vout) => paid.map(({ txid }) => [`BROADCAST|0|${vout} of ${txid}`, addressOf(OWN, addresses)]))
+  );
+  assert.ok(Math.max(...asked) <= 32, `${asked.join()} transactions at once`);
+});

@@ -26,7 +26,7 @@ interface AnswersOptions {
   readonly prices: DatabaseCoordinates | null;
   readonly rules: Rules;
   /** Ids of tickers; undefined while the indexer has no database. */
-  readonly tickers: () => ReadonlyMap<string, number> | undefined;
+  readonly tickers: () => Pick<ReadonlyMap<string, number>, 'get' | 'has' | 'size'> | undefined;
   /** Returns whether blocks wait to be written. */
   readonly isBusy: () => boolean;
 }

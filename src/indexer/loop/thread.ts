@@ -13,6 +13,7 @@ import { Progress } from '../block/progress.ts';
 import { ledgerBaseOf } from '../profile/base.ts';
 import type { Rules } from '../profile/rules.ts';
 import { PushSender } from '../pushes/push-sender.ts';
+import type { KnownTickers } from '../state/ticker-ids.ts';
 import { IndexerStore } from '../store/store.ts';
 import { recordTimeout } from '../store/timeouts.ts';
 import { IndexedBalances } from './balances.ts';
@@ -107,7 +108,7 @@ export class IndexerThread {
   }
 
   /** Ids of tickers; undefined while no database is open. */
-  get tickers(): ReadonlyMap<string, number> | undefined {
+  get tickers(): KnownTickers | undefined {
     return this.#store?.tickers;
   }
 

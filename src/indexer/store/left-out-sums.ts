@@ -1,3 +1,5 @@
+import { rows, type Statements } from '../../db/connection.ts';
+
 /** Tickers that the reason names. The others are counted. */
 const MOST_NAMED = 5;
 
@@ -6,11 +8,18 @@ export class LeftOutSums {
   readonly #named: string[] = [];
   #count = 0;
 
-  /** Takes note of tickers. @param ids their ids @param tickers ids of all tickers, by `tickKey` */
-  add(ids: readonly number[], tickers: ReadonlyMap<string, number>): void {
+  /** Takes note of tickers. @param ids their ids @param reader reads the names of those that the reason names */
+  async add(ids: readonly number[], reader: Statements): Promise<void> {
     this.#count += ids.length;
-    for (const id of ids.slice(0, MOST_NAMED - this.#named.length))
-      this.#named.push(tickers.entries().find((entry) => entry[1] === id)?.[0] ?? `^${id}`);
+    const named = ids.slice(0, MOST_NAMED - this.#named.length);
+    if (named.length === 0) return;
+    const found = await rows<{ id: number; tick: string }>(
+      reader,
+      'SELECT id, tick FROM index_tickers WHERE id IN (?)',
+      [named]
+    );
+    const ticks = new Map(found.map(({ id, tick }) => [Number(id), tick]));
+    for (const id of named) this.#named.push(ticks.get(id) ?? `^${id}`);
   }
 
   /** Reason for which sums are left out, with the remedy; null while none is. */

@@ -10,6 +10,7 @@ import type { Rules } from '../profile/rules.ts';
 import { splitPair, tickKey } from '../state/keys.ts';
 import { addSums, type MovedSums } from '../state/movements.ts';
 import type { RowChange, TableRow } from '../state/rows.ts';
+import { type KnownTickers, TickerIds } from '../state/ticker-ids.ts';
 import type { Token } from '../state/token.ts';
 import { type Changed, View } from '../state/view.ts';
 import { ChangedOffers } from './changed-offers.ts';
@@ -67,7 +68,7 @@ export class Preparer {
    * Ids of the tickers of all tokens, by `tickKey`. A ticker without an ISSUE is not kept, so naming one fills no
    * memory.
    */
-  readonly #tickers = new Map<string, number>();
+  #tickers = new TickerIds();
   /** Ids for tables that would number their rows by themselves. */
   readonly #ids = new RowIds();
   #view = new View({ isWhole: false });
@@ -82,7 +83,7 @@ export class Preparer {
   }
 
   /** Ids of the tickers of all tokens, by `tickKey`. */
-  get tickers(): ReadonlyMap<string, number> {
+  get tickers(): KnownTickers {
     return this.#tickers;
   }
 
@@ -94,10 +95,7 @@ export class Preparer {
     await this.#restartView(reader);
     this.#below = undefined;
     await this.#ids.restart(reader);
-    const tickers = await readTickers(reader);
-    // At once: trials read them in between.
-    this.#tickers.clear();
-    for (const [key, id] of tickers) this.#tickers.set(key, id);
+    this.#tickers = await readTickers(reader); // at once: trials read them in between
   }
 
   async #restartView(reader: Statements): Promise<void> {

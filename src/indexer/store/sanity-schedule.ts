@@ -15,6 +15,9 @@ const AT_THE_TIP: Effort = { smallRows: 100, readPerMoved: 5, firstAfter: 1 };
 /** Effort for a group of blocks. */
 const CATCH_UP: Effort = { smallRows: 0, readPerMoved: 4, firstAfter: 50 };
 
+/** Tickers after which those before them are forgotten: anybody may issue and move millions. */
+const MOST_KNOWN = 200_000;
+
 /** State of one ticker. */
 interface Known {
   /** Rows that its last check read; null before the first one. */
@@ -41,6 +44,7 @@ export class SanitySchedule {
    */
   begin(moved: ReadonlyMap<number, number>, isGroup: boolean): readonly number[] {
     const effort = isGroup ? CATCH_UP : AT_THE_TIP;
+    if (this.#known.size > MOST_KNOWN) this.#forget();
     const due: number[] = [];
     for (const [id, rows] of moved) {
       const { size, moved: before } = this.#known.get(id) ?? { size: null, moved: 0 };
@@ -48,6 +52,11 @@ export class SanitySchedule {
       if (before + rows >= patience(size, effort)) due.push(id);
     }
     return due;
+  }
+
+  /** Forgets tickers but those that are never due again: the others count as never checked, as after a start. */
+  #forget(): void {
+    for (const [id, { size }] of this.#known) if (size !== Number.POSITIVE_INFINITY) this.#known.delete(id);
   }
 
   /** Takes note of a check that passed. @returns ids of the tickers that had too many rows; they are never due again */

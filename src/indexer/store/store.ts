@@ -20,6 +20,7 @@ import { plainText } from '../definitions/ascii.ts';
 import type { Rules } from '../profile/rules.ts';
 import { pricePushes, retractionPush, tipPush } from '../pushes/push.ts';
 import { enqueuePushes, readGeneration } from '../pushes/queue.ts';
+import type { KnownTickers } from '../state/ticker-ids.ts';
 import { writeDecisions } from './decision-writer.ts';
 import { bindLedgerBase, noteFirst, refuseForeignBlocks } from './ledger-base.ts';
 import { LeftOutSums } from './left-out-sums.ts';
@@ -161,7 +162,7 @@ export class IndexerStore {
   }
 
   /** Ids of the tickers of all tokens, by `tickKey`, those of blocks that are being written included. */
-  get tickers(): ReadonlyMap<string, number> {
+  get tickers(): KnownTickers {
     return this.#preparer.tickers;
   }
 
@@ -370,7 +371,7 @@ export class IndexerStore {
     const isGroup = executed.length > 1; // the server then also answers reads for the next blocks
     const checkers = isGroup ? [this.#connection] : [this.#connection, this.#checker];
     const checked = await checkSanity(checkers, this.#sanity.begin(moved, isGroup));
-    this.#leftOut.add(this.#sanity.finish(checked), this.tickers);
+    await this.#leftOut.add(this.#sanity.finish(checked), this.#connection);
     const root = await rooted;
     if (root === null) return;
     const { names } = this.#extras.roots!;

@@ -19,6 +19,7 @@ import { type FactKey, Missing, type PriceRound } from '../state/facts.ts';
 import { pairKey, tickKey } from '../state/keys.ts';
 import type { Output } from '../state/payment.ts';
 import { Scouting } from '../state/scouting.ts';
+import type { KnownTickers } from '../state/ticker-ids.ts';
 import { View } from '../state/view.ts';
 import { factLoader } from '../store/facts/loader.ts';
 import { readTimes } from '../store/facts/offers.ts';
@@ -63,7 +64,7 @@ interface TrialParts {
   readonly connection: Connection;
   readonly rules: Rules;
   /** Ids of the tickers of all tokens, by `tickKey`. */
-  readonly tickers: ReadonlyMap<string, number>;
+  readonly tickers: KnownTickers;
   /** Rounds of prices in the ledger of another chain; undefined where the ledger has its own. */
   readonly rounds: readonly PriceRound[] | undefined;
 }

@@ -264,7 +264,16 @@ test('the tickers of all tokens are read by pages', async () => {
   const { counted, lengths, end } = await countedRows(database);
   for (const perStatement of [2, 5, 6]) {
     const tickers = await readTickers(counted, perStatement);
-    assert.deepEqual([...tickers].sort(), [...store.tickers].sort());
+    const ids = ['toka', 'tokb', 'tokc', 'tokd', 'toke', 'tokf'].map((key) => [
+      tickers.get(key),
+      store.tickers.get(key)
+    ]);
+    assert.deepEqual(
+      ids.map(([id]) => id),
+      [1, 2, 3, 4, 5, undefined]
+    );
+    for (const [id, known] of ids) assert.equal(id, known);
+    assert.equal(tickers.size, 5);
   }
   end();
   store.close();

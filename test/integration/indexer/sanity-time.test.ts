@@ -30,10 +30,10 @@ test('a ticker with too many rows to add up in time stops no block; the others a
   const late = schedule.finish(sizes);
   const leftOut = new LeftOutSums();
   assert.equal(leftOut.fault, null);
-  leftOut.add(late, store.tickers);
-  assert.match(leftOut.fault!, /^the rows of junk take too long to add up: .*restart the indexer$/);
-  leftOut.add(Array(100_000).fill(toka), store.tickers);
-  assert.match(leftOut.fault!, /^the rows of junk, toka, toka, toka, toka and 99996 more take/);
+  await leftOut.add(late, connection);
+  assert.match(leftOut.fault!, /^the rows of JUNK take too long to add up: .*restart the indexer$/);
+  await leftOut.add(Array(100_000).fill(toka), connection);
+  assert.match(leftOut.fault!, /^the rows of JUNK, TOKA, TOKA, TOKA, TOKA and 99996 more take/);
   assert.deepEqual(
     schedule.begin(
       new Map([

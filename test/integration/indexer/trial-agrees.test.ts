@@ -13,6 +13,7 @@ import type { ExecutedBlock } from '../../../src/indexer/block/block.ts';
 import { executeBlocks } from '../../../src/indexer/block/execute.ts';
 import { feeOf } from '../../../src/indexer/profile/gas.ts';
 import { isRefusal, VALID } from '../../../src/indexer/rules/action-definition.ts';
+import type { KnownTickers } from '../../../src/indexer/state/ticker-ids.ts';
 import { View } from '../../../src/indexer/state/view.ts';
 import { factLoader } from '../../../src/indexer/store/facts/loader.ts';
 import { loadBooks } from '../../../src/indexer/store/facts/offers.ts';
@@ -48,7 +49,7 @@ interface Tried {
 async function blockOf(
   { source, data, feeSats }: Tried,
   run: ReferenceRun,
-  { connection, tickers }: { readonly connection: Connection; readonly tickers: ReadonlyMap<string, number> }
+  { connection, tickers }: { readonly connection: Connection; readonly tickers: KnownTickers }
 ): Promise<ExecutedBlock> {
   const view = new View({ isWhole: false });
   await loadBooks(connection, view);

@@ -40,6 +40,20 @@ test('a catch-up checks each ticker that it moves often', () => {
   assert.equal(due.indexOf(1), 49);
 });
 
+test('tickers are not kept for ever, but for those that are left out for ever', () => {
+  const schedule = new SanitySchedule();
+  schedule.finish(
+    new Map([
+      [1, Number.POSITIVE_INFINITY],
+      [2, 1_000_000]
+    ])
+  );
+  const due = (ids: readonly number[]) => schedule.begin(new Map(ids.map((id) => [id, 1])), false);
+  assert.deepEqual(due([1, 2]), []);
+  due(Array.from({ length: 300_000 }, (_, at) => 3 + at));
+  assert.deepEqual(due([1, 2]), [2]);
+});
+
 test('a ticker that was never checked is due', () => {
   const schedule = new SanitySchedule();
   schedule.finish(new Map([[1, 1_000_000]]));

@@ -136,7 +136,7 @@ export async function loadCounts(
   keys: readonly string[],
   { connection, view }: Pick<Loading, 'connection' | 'view'>,
   kind: CountedSet,
-  ids: ReadonlyMap<string, number>
+  ids: Pick<ReadonlyMap<string, number>, 'get'>
 ): Promise<void> {
   const counted = keys.flatMap((key) => {
     const id = ids.get(key);

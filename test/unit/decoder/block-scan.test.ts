@@ -435,7 +435,7 @@ test('NODE_REFUSED: a transaction that lacks the output which another spends', a
   });
 });
 
-test('what many transactions spend from is read, and held, for some of them at a time', async () => {
+test('spent transactions are read, and held, for some of those that spend them at a time', async () => {
   const paid = Array.from({ length: 100 }, (_, at) => transaction({ outputs: [output(OWN), output(OWN, BigInt(at))] }));
   const known = new Map(paid.map(({ txid, bytes }) => [txid, bytes]));
   const saying = (txid: string, vout: number, text: string) =>

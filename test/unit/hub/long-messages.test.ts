@@ -43,6 +43,16 @@ test('a message of a few bytes is one envelope, one of five megabytes is put tog
   for (const envelope of envelopes) assert.equal(hub.receive(envelope), null, 'it is not put together again');
 });
 
+test('a message in parts is no deeper than one in an envelope, and has no text that nobody can sign', () => {
+  const filler = 'a'.repeat(1_000_000);
+  for (const odd of [JSON.parse('['.repeat(40) + ']'.repeat(40)), '\ud800', { '\udc00': 1 }]) {
+    const hub = receiver();
+    const { envelopes } = sent('CONSENSUS_MESSAGES', { messages: [filler, odd] });
+    assert.ok(envelopes.length > 1);
+    for (const envelope of envelopes) assert.equal(hub.receive(envelope), null, JSON.stringify(odd));
+  }
+});
+
 test('parts that are none, are of another message or too many are no message, and a longer message is told', () => {
   const { envelopes } = sent('CONSENSUS_MESSAGES', { messages: ['a'.repeat(1_000_000)] });
   const [first, second] = envelopes as [Envelope, Envelope];

@@ -88,7 +88,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function hasCanonicalForm(value: unknown): boolean {
+export function hasCanonicalForm(value: unknown): boolean {
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value === 'string') return value.isWellFormed();
   if (typeof value !== 'object' || value === null) return true;
@@ -96,7 +96,7 @@ function hasCanonicalForm(value: unknown): boolean {
 }
 
 /** Returns whether a JSON text nests deeper than an envelope may: counts brackets outside of strings. */
-function isTooDeep(text: string): boolean {
+export function isTooDeep(text: string): boolean {
   let depth = 0;
   let isInString = false;
   for (let at = 0; at < text.length; at++) {

@@ -90,6 +90,8 @@ const TRACKED_FOR_MS = 1_000;
 const ASKS_AT_ONCE = 4;
 /** Greatest position that nodes can be asked for: no transaction has so many outputs. */
 const MOST_VOUT = 2 ** 31 - 1;
+/** Most transactions whose relatives in the mempool are looked at for coins that were not chosen. */
+const MOST_FAMILIES = 100;
 /** Most calls in one batch to the node. */
 const BATCH = 500;
 /** Most transactions in one batch: they may be large. */
@@ -264,8 +266,23 @@ export class NodeCoins {
    * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED
    */
   async crowded<C extends Outpoint>(unconfirmed: readonly C[], added: Added): Promise<readonly C[]> {
-    const parents = [...new Set(unconfirmed.map(({ txid }) => txid))];
-    if (parents.length === 0) return [];
+    return findCrowded(unconfirmed, await this.#families(parentsOf(unconfirmed)), added);
+  }
+
+  /**
+   * Returns those of some unconfirmed coins that cannot be spent before a block even without the others; coins of the first
+   * transactions only, since the node is asked for the relatives of each.
+   *
+   * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED
+   */
+  async crowdedAlone<C extends Outpoint>(unconfirmed: readonly C[], added: Added): Promise<readonly C[]> {
+    const families = await this.#families(parentsOf(unconfirmed).slice(0, MOST_FAMILIES));
+    return unconfirmed.filter((coin) => findCrowded([coin], families, added).length > 0);
+  }
+
+  /** Returns the mempool relatives of transactions, by their ids. */
+  async #families(parents: readonly string[]): Promise<ReadonlyMap<string, ReturnType<typeof readFamily>>> {
+    if (parents.length === 0) return new Map();
     const [own, above] = await Promise.all([
       this.#batch(
         'getmempoolentry',
@@ -276,8 +293,7 @@ export class NodeCoins {
         parents.map((txid) => [txid, true])
       )
     ]);
-    const families = new Map(parents.map((txid, at) => [txid, readFamily(txid, own[at], above[at])]));
-    return findCrowded(unconfirmed, families, added);
+    return new Map(parents.map((txid, at) => [txid, readFamily(txid, own[at], above[at])]));
   }
 
   /**
@@ -410,6 +426,9 @@ export class NodeCoins {
     return answers;
   }
 }
+
+/** Returns the ids of the transactions that created coins, each once. */
+const parentsOf = (coins: readonly Outpoint[]): readonly string[] => [...new Set(coins.map(({ txid }) => txid))];
 
 function withScript({ script: own, ...coin }: PlacedCoin, script: Uint8Array): SourcedCoin {
   if (!own.equals(script)) throw unusable(coin, 'it is not a coin of the address');

@@ -36,6 +36,8 @@ const TRIES = 5;
 /** Most further coins that are looked at when a choice failed: a list may be as old as the last block. */
 const MOST_LOOKED_AT = 1_000;
 const SPENT = 'it is spent, or too young to be spent';
+const CROWDED = 'too many unconfirmed transactions hang together with it: nodes let nobody spend it before a block';
+const UNCONFIRMED = 'no block has it yet, and unconfirmed is false';
 /** Reason where coins that wait may be missing. */
 export const LACKS_MEMPOOL =
   'the UTXO tracker has not read the whole mempool yet, so coins that no block has may be missing: ask again later';
@@ -71,11 +73,12 @@ export async function composeWithCoins(
     const reserved = places.length > 0 ? [] : chosen;
     reservations.take(reserved, holder, request);
     try {
-      const { obstacles, sourced } = await examine(composed, order.sender, wanted, deps.coins);
+      const { obstacles, sourced, added } = await examine(composed, order.sender, wanted, deps.coins);
       if (obstacles.length === 0) return { ...composed, first: { ...composed.first, coins: sourced } };
       if (places.length > 0) throw unusable(obstacles[0]!.coin, obstacles[0]!.reason);
       for (const obstacle of obstacles) gone.set(keyOf(obstacle.coin), obstacle);
-      await leaveOutSpent(candidates, gone, deps);
+      const isCrowded = obstacles.some(({ reason }) => reason === CROWDED || reason === UNCONFIRMED);
+      await leaveOutHopeless(candidates, gone, { ...wanted, added: isCrowded ? added : null }, deps);
     } catch (caught) {
       reservations.release(reserved, holder);
       throw caught;
@@ -87,15 +90,26 @@ export async function composeWithCoins(
   });
 }
 
-/** Leaves out those of the next candidates that cannot be spent, so that no further attempt is lost to them. */
-async function leaveOutSpent(
+/**
+ * Leaves out those of the next candidates that cannot be spent, so that no further attempt is lost to them: a stranger may have paid
+ * many large ones.
+ *
+ * @param added what is to join the mempool, where a coin of a failed choice had no room there; else null
+ */
+async function leaveOutHopeless(
   candidates: readonly SourcedCoin[],
   gone: Map<string, Obstacle>,
+  { unconfirmed, added }: Pick<WantedCoins, 'unconfirmed'> & { readonly added: Added | null },
   deps: CoinDeps
 ): Promise<void> {
   const next = takeFree(candidates, gone, deps).slice(0, MOST_LOOKED_AT);
-  const alive = new Set((await deps.coins.spendable(next)).map(keyOf));
+  const spendable = await deps.coins.spendable(next);
+  const alive = new Set(spendable.map(keyOf));
   for (const coin of next) if (!alive.has(keyOf(coin))) gone.set(keyOf(coin), { coin, reason: SPENT });
+  if (!added) return;
+  const young = spendable.filter(({ confirmations }) => confirmations === 0);
+  const crowded = unconfirmed ? await deps.coins.crowdedAlone(young, added) : young;
+  for (const coin of crowded) gone.set(keyOf(coin), { coin, reason: unconfirmed ? CROWDED : UNCONFIRMED });
 }
 
 /**
@@ -189,7 +203,11 @@ async function examine(
   sender: Sender,
   { unconfirmed }: WantedCoins,
   coins: NodeCoins
-): Promise<{ readonly obstacles: readonly Obstacle[]; readonly sourced: readonly SourcedCoin[] }> {
+): Promise<{
+  readonly obstacles: readonly Obstacle[];
+  readonly sourced: readonly SourcedCoin[];
+  readonly added: Added;
+}> {
   const chosen = first.coins;
   const [spendable, sourced] = await Promise.all([
     coins.spendable(chosen),
@@ -206,11 +224,7 @@ async function examine(
   const obstacles = chosen.flatMap((coin): readonly Obstacle[] => {
     if (!alive.has(keyOf(coin))) return [{ coin, reason: SPENT }];
     if (long.has(keyOf(coin))) return [{ coin, reason: TOO_LONG }];
-    if (!crowded.has(keyOf(coin))) return [];
-    const reason = unconfirmed
-      ? 'too many unconfirmed transactions hang together with it: nodes let nobody spend it before a block'
-      : 'no block has it yet, and unconfirmed is false';
-    return [{ coin, reason }];
+    return crowded.has(keyOf(coin)) ? [{ coin, reason: unconfirmed ? CROWDED : UNCONFIRMED }] : [];
   });
-  return { obstacles, sourced };
+  return { obstacles, sourced, added };
 }

@@ -142,6 +142,40 @@ test('the change of a transaction is spent as soon as a block has it, though coi
   }
 });
 
+test('coins that must wait for a block hide none that can be spent, however many they are', async () => {
+  const { node } = coin;
+  const [payee, others] = [await node.newAddress(), await node.newAddress()];
+  const request = { pubkey: payee, data: 'BROADCAST|0|x', encoding: 'OP_RETURN' };
+  const own = String(await node.rpc.call('sendtoaddress', [payee, 0.02]));
+  const [script, otherScript] = [payee, others].map((each) => scriptOf(each, DEVNET.addresses)!);
+  const outputs = [
+    ...Array.from({ length: 24 }, () => ({ amount: 200_000n, script: otherScript! })),
+    ...Array.from({ length: 8 }, () => ({ amount: 3_000_000n, script: script! }))
+  ];
+  const raw = writeBase({ inputs: [], outputs }).toString('hex');
+  const { hex } = (await node.rpc.call('fundrawtransaction', [raw, { changePosition: outputs.length }])) as {
+    hex: string;
+  };
+  const { hex: payout } = (await node.rpc.call('signrawtransactionwithwallet', [hex])) as { hex: string };
+  const crowded = String(await node.rpc.call('sendrawtransaction', [payout]));
+  for (let vout = 0; vout < 24; vout++) {
+    const spending = await node.rpc.call('createrawtransaction', [[{ txid: crowded, vout }], [{ [others]: '0.001' }]]);
+    const signed = (await node.rpc.call('signrawtransactionwithwallet', [spending])) as { hex: string };
+    await node.rpc.call('sendrawtransaction', [signed.hex]);
+  }
+  await until(
+    'all coins that wait',
+    () => call<Coin[]>('get_utxos', { address: payee }),
+    ({ length }) => length === 9
+  );
+  const created = await call<{ inputs: Coin[] }>('create_tx', request);
+  assert.deepEqual(
+    created.inputs.map(({ txid }) => txid),
+    [own]
+  );
+  assert.match(await refusal(request), /no coin that can be spent now.*1 of its coins/);
+});
+
 test('TRACKER_BEHIND, TRACKER_UNAVAILABLE: a tracker that is behind its node, and one that is gone; nothing stays reserved', async () => {
   const address = await coin.node.newAddress();
   await coin.node.rpc.call('sendtoaddress', [address, 1]);

@@ -92,9 +92,10 @@ export class Reservations {
    * Reserves all coins or none, also coins that others hold.
    *
    * @param request id of the request, by which `releaseOf` ends its reservations
+   * @returns their end, by which `renew` and `release` tell them from those of later calls
    * @throws {PlatformError} RESERVATIONS_FULL; COIN_UNUSABLE for a coin that the holder already has
    */
-  take(coins: readonly Outpoint[], holder: string, request?: string): void {
+  take(coins: readonly Outpoint[], holder: string, request?: string): number {
     this.#expire();
     const count = this.#byHolder.get(holder)?.size ?? 0;
     if (count + coins.length > this.#limits.mostOfOne) throw isFull(count);
@@ -109,6 +110,20 @@ export class Reservations {
       this.#byHolder.set(holder, own.add(name));
       this.#byCoin.add(coin, 1);
     }
+    return end;
+  }
+
+  /**
+   * Reserves coins for the whole time from now on, which a call took and then looked at for long: they stay reserved as long as its
+   * answer is kept.
+   *
+   * @param taken what `take` returned
+   * @throws {PlatformError} COIN_UNUSABLE where their time was over and another call of the holder has taken one, RESERVATIONS_FULL;
+   *   then nothing of this call stays reserved
+   */
+  renew(coins: readonly Outpoint[], holder: string, request: string | undefined, taken: number): void {
+    this.release(coins, holder, taken);
+    this.take(coins, holder, request);
   }
 
   /** Ends reservations of the largest holders for room. @throws {PlatformError} RESERVATIONS_FULL when the caller is the largest */
@@ -122,9 +137,10 @@ export class Reservations {
     }
   }
 
-  /** Ends the holder's reservations of coins. @returns the number that ended */
-  release(coins: readonly Outpoint[], holder: string): number {
-    const own = coins.filter((coin) => this.leftMs(coin, holder) !== undefined);
+  /** Ends the holder's reservations of coins. @param taken those of one call alone @returns the number that ended */
+  release(coins: readonly Outpoint[], holder: string, taken?: number): number {
+    const isOwn = (coin: Outpoint) => taken === undefined || this.#held.get(nameOf(keyOf(coin), holder))?.end === taken;
+    const own = coins.filter((coin) => this.leftMs(coin, holder) !== undefined && isOwn(coin));
     for (const coin of own) this.#drop(nameOf(keyOf(coin), holder));
     return own.length;
   }

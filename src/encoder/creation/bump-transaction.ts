@@ -224,11 +224,13 @@ async function addCoins(
       reason: [subject, ...facts, BUILD_ANOTHER].join('; ')
     });
   }
-  reservations.take(taken, holder, request.request_id);
+  const reserved = reservations.take(taken, holder, request.request_id);
   try {
-    return { settled, coins: await coins.sourced(taken, sender.script), sender };
+    const sourced = await coins.sourced(taken, sender.script);
+    reservations.renew(taken, holder, request.request_id, reserved);
+    return { settled, coins: sourced, sender };
   } catch (caught) {
-    reservations.release(taken, holder);
+    reservations.release(taken, holder, reserved);
     throw caught;
   }
 }

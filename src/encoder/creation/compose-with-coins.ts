@@ -71,19 +71,22 @@ export async function composeWithCoins(
     const chosen = composed.first.coins;
     // Coins that the caller named are not reserved: the caller shares them out.
     const reserved = places.length > 0 ? [] : chosen;
-    reservations.take(reserved, holder, request);
+    const taken = reservations.take(reserved, holder, request);
     try {
       const { obstacles, sourced, added } = await examine(composed, order.sender, wanted, deps.coins);
-      if (obstacles.length === 0) return { ...composed, first: { ...composed.first, coins: sourced } };
+      if (obstacles.length === 0) {
+        reservations.renew(reserved, holder, request, taken);
+        return { ...composed, first: { ...composed.first, coins: sourced } };
+      }
       if (places.length > 0) throw unusable(obstacles[0]!.coin, obstacles[0]!.reason);
       for (const obstacle of obstacles) gone.set(keyOf(obstacle.coin), obstacle);
       const isCrowded = obstacles.some(({ reason }) => reason === CROWDED || reason === UNCONFIRMED);
       await leaveOutHopeless(candidates, gone, { ...wanted, added: isCrowded ? added : null }, deps);
     } catch (caught) {
-      reservations.release(reserved, holder);
+      reservations.release(reserved, holder, taken);
       throw caught;
     }
-    reservations.release(reserved, holder);
+    reservations.release(reserved, holder, taken);
   }
   throw new PlatformError(lacksMempool ? 'TRACKER_NOT_READY' : 'COINS_INSUFFICIENT', {
     reason: [`${TRIES} choices of coins failed`, ...(lacksMempool ? [LACKS_MEMPOOL] : []), ...tellGone(gone)].join('; ')

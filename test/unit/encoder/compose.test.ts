@@ -331,6 +331,26 @@ test('coins that were spent since the last block are left out at once, however m
   assert.deepEqual([first.coins.map(({ txid }) => txid), reservations.count], [[alive.txid], 1]);
 });
 
+test('coins are reserved for their whole time from the answer on, however long the node takes to tell of them', async () => {
+  const [sender] = SENDERS as [Sender];
+  const order = orderOf({ encoding: 'OP_RETURN', frame: writeFrame('SEND|0|A|1'), sender });
+  const [coin] = fund(sender, [50_000_000n]).map((each) => ({ ...each, height: 1 }));
+  const clock = { now: 0 };
+  const reservations = new Reservations({ ttlMs: 1_000, mostOfOne: 10, most: 10 }, () => clock.now);
+  const batch: NodeRpc['batch'] = async (method) => {
+    if (method === 'getmempoolinfo') return [{ loaded: true }];
+    if (method === 'getrawtransaction') return [coin!.transaction.toString('hex')];
+    clock.now += 900;
+    return [{ confirmations: 3, coinbase: false, value: 0.5 }];
+  };
+  const coins = new NodeCoins({ call: async () => '100', batch } as unknown as NodeRpc, {
+    coinbaseMaturity: 100,
+    tracker: { coins: async () => ({ coins: [coin!], lacksMempool: false }) }
+  });
+  await composeWithCoins(order, { places: [], unconfirmed: true }, { coins, reservations, holder: 'a' });
+  assert.equal(reservations.leftMs(coin!, 'a'), 1_000);
+});
+
 test('a first transaction holds what its order needs, and more by what a later order leaves out', () => {
   for (const encoding of ['P2SH', 'TAPROOT'] as const) {
     const order = orderOf({ encoding, frame: writeFrame(`SEND|0|${'A'.repeat(600)}`), sender: SENDERS.at(-1)! });

@@ -46,6 +46,29 @@ test('a reserved coin is taken until its time is over or its holder releases it'
   reservations.take([coin(1)], 'A');
 });
 
+test('coins that a call looked at for long are reserved for the whole time from its answer on, where it still has them', () => {
+  const { clock, reservations, holders } = open();
+  const taken = reservations.take([coin(0), coin(1)], 'A', 'slow');
+  clock.now = 60;
+  reservations.renew([coin(0), coin(1)], 'A', 'slow', taken);
+  clock.now = 159;
+  assert.deepEqual(holders(0, 1), ['A', 'A']);
+  assert.equal(reservations.releaseOf('slow', [coin(1)], 'A'), 1);
+  clock.now = 160;
+  assert.deepEqual(holders(0, 1), [undefined, undefined]);
+
+  const slower = reservations.take([coin(2), coin(3)], 'A');
+  clock.now = 260;
+  reservations.take([coin(3)], 'A');
+  assert.throws(() => reservations.renew([coin(2), coin(3)], 'A', undefined, slower), { code: 'COIN_UNUSABLE' });
+  assert.equal(reservations.release([coin(3)], 'A', slower), 0, 'that of another call stays');
+  assert.deepEqual(holders(2, 3), [undefined, 'A']);
+  const again = reservations.take([coin(5)], 'A');
+  clock.now = 360;
+  reservations.renew([coin(5)], 'A', undefined, again);
+  assert.deepEqual(holders(5), ['A'], 'nobody else took it meanwhile');
+});
+
 test('nobody locks a coin for others, or ends their reservation of it: each has one of its own', () => {
   const { clock, reservations } = open();
   const left = () => ['A', 'B'].map((holder) => reservations.leftMs(coin(0), holder));

@@ -346,9 +346,14 @@ export class NodeCoins {
     });
   }
 
-  /** Returns whether the node has a transaction now: it may have dropped one that was read before. */
+  /**
+   * Returns whether the node's chain or mempool has a transaction now: it may have dropped one that was read before, and its index
+   * still tells those of blocks that a reorg took away.
+   */
   async isAtNode(txid: string): Promise<boolean> {
-    return (await this.#batch('getrawtransaction', [[txid]]))[0] !== null;
+    const [found] = await this.#batch('getrawtransaction', [[txid, true]]);
+    const { blockhash, confirmations } = Object(found) as { blockhash?: unknown; confirmations?: unknown };
+    return found !== null && (blockhash == null || Number(confirmations) > 0);
   }
 
   /** Returns the node's `getmempoolentry` for a transaction; null when its mempool does not have it. */

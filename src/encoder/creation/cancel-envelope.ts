@@ -52,7 +52,11 @@ export async function cancelEnvelope(
   const [coin] = await coins.sourced([{ txid, vout }], script);
   if (coin!.amount !== BigInt(request.commitValue))
     throw unusable({ txid, vout }, `it holds ${coin!.amount} satoshis, not commitValue`);
-  if ((await coins.spendable([coin!])).length === 0) throw unusable({ txid, vout }, 'it is spent');
+  if ((await coins.spendable([coin!])).length === 0)
+    throw unusable(
+      { txid, vout },
+      (await coins.isAtNode(txid)) ? 'it is spent' : 'the node no longer has its transaction: a reorg took it away'
+    );
   const unlock = { script: NO_BYTES, witness: [TAPROOT_SIGNATURE] };
   const inputs = [{ txid, vout, sequence: replacebyfee ? REPLACEABLE : FINAL, unlock }];
   const paid = paidScript(destination, network);

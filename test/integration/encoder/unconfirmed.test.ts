@@ -74,3 +74,23 @@ test('COIN_UNUSABLE: with unconfirmed false, only coins that a block holds are s
   assert.equal(encoder.reservations.count, beforeIt);
   await spend(change);
 });
+
+test('REQUEST_INVALID: a first transaction that a reorg took away is not at the node, though its index still has it', async () => {
+  await node.mine(1);
+  const [coin] = await encoder.call<Place[]>('get_utxos', { address: account.address });
+  const place = { txid: coin!.txid, vout: coin!.vout };
+  const data = `FILE|${'x'.repeat(100)}`;
+  const request = requestOf([place], { data, encoding: 'P2WSH' });
+  const { psbt, txid } = await encoder.call<Created>('create_tx', request);
+  await encoder.call('broadcast_tx', { tx_hex: signPsbt(psbt, account.privateKey) });
+  const raw = await node.rpc.call('createrawtransaction', [[place], [{ [account.address]: '0.19' }]]);
+  const { hex } = (await node.rpc.call('signrawtransactionwithwallet', [raw])) as { hex: string };
+  await node.mine(1);
+  await node.invalidate(1);
+  await node.rpc.call('generateblock', [await node.newAddress(), [hex]]);
+  await node.mineEmpty();
+  assert.deepEqual(await node.rpc.call('getrawmempool'), []);
+  const { error } = await encoder.ask('create_tx', { pubkey: account.address, data, p2shHash: txid });
+  assert.equal(error?.data['code'], 'REQUEST_INVALID');
+  assert.match(error!.message, /no longer has the first transaction/);
+});

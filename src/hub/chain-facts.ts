@@ -126,7 +126,8 @@ export function askChains({ indexerOf, nodeOf }: ChainServices, log: Logger): Ch
   return {
     actionAt: (chain, actionIndex) =>
       orNull(`action ${actionIndex} of ${chain}`, OWN, async () => {
-        const answer = await askIndexer(chain, 'getactionconfirmations', { action_index: actionIndex });
+        const ask = () => askIndexer(chain, 'getactionconfirmations', { action_index: actionIndex });
+        const answer = await ask();
         if (answer === null) return null;
         const { coin, exists, action, block_index: height, confirmations } = Object(answer) as Fields;
         const isWrong = (found: unknown) => new Error(`the indexer answered ${JSON.stringify(found).slice(0, 200)}`);
@@ -136,6 +137,10 @@ export function askChains({ indexerOf, nodeOf }: ChainServices, log: Logger): Ch
         const block = await askIndexer(chain, 'getblockhashes', { block_index: height });
         const { block_hash: hash } = Object(block) as Fields;
         if (typeof hash !== 'string' || !/^[0-9a-f]{64}$/i.test(hash)) throw isWrong(block);
+        // Between two answers the indexer may have changed to a branch whose block there has another action.
+        const after = Object(await ask()) as Fields;
+        if (after['exists'] !== true || after['action'] !== action || after['block_index'] !== height)
+          throw new Error(`a reorg came while the indexer was asked for action ${actionIndex}`);
         return { place: { action, height, hash: hash.toLowerCase() }, confirmations };
       }),
     hasReorganised: (chain, height, oldHash, newHash) =>

@@ -1,4 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
 import { askChains } from '../../../src/hub/chain-facts.ts';
@@ -120,4 +124,24 @@ test('an action is told with its block, as its own indexer has it', async () => 
   await indexer.exited;
   assert.equal(await facts.actionAt('LTC', 1), null);
   await decoder.database.close();
+});
+
+test('an action is in no block of a branch that its indexer took between two answers', async (t) => {
+  const [before, after] = ['a'.repeat(64), 'b'.repeat(64)];
+  let [height, hash, isTurning] = [5, before, true];
+  const indexer = createServer(async (request, response) => {
+    const { id, method } = JSON.parse(await text(request)) as { id: unknown; method: string };
+    const action = { coin: 'LTC', exists: true, action: 'SEND', block_index: height, confirmations: 3 };
+    if (method === 'getactionconfirmations' && isTurning) [height, hash] = [6, after];
+    const result = method === 'getblockhashes' ? { coin: 'LTC', block_hash: hash } : action;
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+  }).listen(0, '127.0.0.1');
+  t.after(() => void indexer.close());
+  await once(indexer, 'listening');
+  const { port } = indexer.address() as AddressInfo;
+  const facts = factsOf('platform-indexer', { host: '127.0.0.1', service_port: port });
+  assert.equal(await facts.actionAt('LTC', 1), null);
+  isTurning = false;
+  const place = { action: 'SEND', height: 6, hash: after };
+  assert.deepEqual(await facts.actionAt('LTC', 1), { place, confirmations: 3 });
 });

@@ -170,7 +170,7 @@ function spoiltBody(random: SeededRandom): string {
   return random.chance(0.05) ? ` ${body}` : JSON.stringify(spoilt(random, JSON.parse(body)));
 }
 
-test('what a member makes up, and signs, ends no hub and makes none differ from the others', async () => {
+test('nonsense that a member signs ends no hub and makes none differ from the others', async () => {
   const random = new SeededRandom(SEED);
   const onEvidence = () => undefined;
   const nodes: Node[] = [await startNode(MEMBERS[0]!, [], undefined, { set: SET, onEvidence })];
@@ -183,7 +183,13 @@ test('what a member makes up, and signs, ends no hub and makes none differ from 
       const isSigned = random.chance(0.3);
       const [type, data] = isSigned ? (['CONSENSUS_MESSAGES', {}] as const) : random.pick(DATA);
       const message = spoilt(random, random.pick(SIGNED)) as Message;
-      const content = isSigned ? { messages: [trySign(message)] } : (spoilt(random, data) as object);
+      const submitted = { operations: [signOperation(set, random.between(0, 99), spoiltBody(random), liar)] };
+      const content =
+        type === 'CONSENSUS_SUBMIT' && random.chance(0.8)
+          ? submitted
+          : isSigned
+            ? { messages: [trySign(message)] }
+            : (spoilt(random, data) as object);
       const envelope = {
         type,
         id: `n${sent}`,

@@ -47,6 +47,8 @@ const [MOST_PARAMETER, MOST_VALUE, MOST_RATIONALE] = [255, 255, 2_000];
 const MOST_ID = 288;
 const MOST_ACTION = 64;
 const MOST_SECONDS = 2 ** 32 - 1;
+/** Characters of a body, its longest texts written as escapes. */
+const MOST_BODY = 32_768;
 
 const isText =
   (most: number): Check =>
@@ -108,7 +110,7 @@ export function matterBodyOf(matter: MatterStep): string {
 /** Returns a hub's part in a matter; null for a body of another form. */
 export function readMatter(body: string): MatterStep | null {
   // The name stands first in what a hub writes: bodies of other kinds, which are long, are not parsed.
-  if (!body.startsWith('{"matter":')) return null;
+  if (body.length > MOST_BODY || !body.startsWith('{"matter":')) return null;
   let read: unknown;
   try {
     read = JSON.parse(body);
@@ -117,10 +119,15 @@ export function readMatter(body: string): MatterStep | null {
   }
   if (!hasFields(read, { matter: () => true })) return null;
   const step = read['matter'];
-  const type = Object(step).type as StepType;
-  if (!Object.hasOwn(FIELDS, type) || !hasFields(step, { ...FIELDS[type], type: () => true })) return null;
+  const type: unknown = Object(step).type;
+  // As the name of a field a list of one name counts as that name: nothing but a text is a type.
+  if (!isStepType(type) || !hasFields(step, { ...FIELDS[type], type: () => true })) return null;
   const found = step as unknown as MatterStep;
   return isConsistent(found) ? found : null;
+}
+
+function isStepType(type: unknown): type is StepType {
+  return typeof type === 'string' && Object.hasOwn(FIELDS, type);
 }
 
 /** Returns whether a step says what its fields together can mean. */

@@ -21,8 +21,8 @@ export function isSubmission(value: unknown): value is Submission {
   return prices.every((entry: unknown) => {
     if (!Array.isArray(entry) || entry.length !== 2) return false;
     const [pair, price] = entry as unknown[];
-    const at = ORDER.get(String(pair)) ?? -1;
-    if (typeof pair !== 'string' || at <= last) return false;
+    const at = typeof pair === 'string' ? (ORDER.get(pair) ?? -1) : -1;
+    if (at <= last) return false;
     last = at;
     const read = typeof price === 'string' ? readPrice(price) : null;
     return read !== null && formatPrice(read) === price;

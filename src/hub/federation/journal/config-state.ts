@@ -38,7 +38,8 @@ export function firstBodyOf(config: readonly ConfigEdit[]): string {
  * Refuses every form that `updateconfig` refuses: a hub that lies writes nothing that another one does not take.
  */
 export function readWrite(body: string): ConfigWrite | null {
-  if (Buffer.byteLength(body) > MOST_BODY_BYTES) return null;
+  // The name stands first in what a hub writes, so a body is parsed for one kind alone.
+  if (!body.startsWith('{"config":') || Buffer.byteLength(body) > MOST_BODY_BYTES) return null;
   let read: unknown;
   try {
     read = JSON.parse(body);

@@ -45,6 +45,8 @@ export function readListChanges(body: string): readonly ListChange[] | null {
 }
 
 function isChange(value: unknown): value is ListChange {
+  // A long text would be taken apart letter by letter.
+  if (typeof value !== 'object') return false;
   const { pubkey, addr, ...others } = Object(value) as Readonly<Record<string, unknown>>;
   if (Object.keys(others).length > 0 || typeof pubkey !== 'string' || pubkey !== pubkey.toLowerCase()) return false;
   return isSigningKey(pubkey) && (addr === null || isAddress(addr));

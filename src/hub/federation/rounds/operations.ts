@@ -21,6 +21,8 @@ export interface CapabilityClaim {
 
 /** Longest reason, in characters. */
 export const MOST_REASON = 200;
+/** Characters of the body of a capability, its reason written as escapes. */
+const MOST_CLAIM = 4_096;
 
 /** Returns the body of an operation by which a hub tells of its capability. */
 export function capabilityBodyOf(capability: CapabilityClaim): string {
@@ -34,6 +36,7 @@ export function roundBodyOf(round: GatheredRound): string {
 
 /** Returns a hub's word about a capability; null for a body of another form. */
 export function readCapability(body: string): CapabilityClaim | null {
+  if (body.length > MOST_CLAIM) return null;
   const claim = fieldOf(body, 'capability');
   if (Object.keys(Object(claim)).sort().join() !== 'height,name,phase,reason') return null;
   const { name, phase, height, reason } = claim as Readonly<Record<string, unknown>>;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { signingKey } from '../../../src/consensus/auth-signature.ts';
+import { MOST_BATCH_LENGTH } from '../../../src/hub/federation/consensus/rules.ts';
 import { type Envelope, MOST_ENVELOPE_BYTES } from '../../../src/hub/federation/gossip/envelope.ts';
 import { signMessage, signOperation } from '../../../src/hub/federation/gossip/signatures.ts';
 import { packed, readHeard } from '../../../src/hub/federation/node/wire.ts';
@@ -8,6 +9,7 @@ import { packed, readHeard } from '../../../src/hub/federation/node/wire.ts';
 const KEY = signingKey('01'.repeat(32));
 const SET = 'ab'.repeat(32);
 const VOTE = signMessage(SET, { kind: 'prepare', view: 0, seq: 1, digest: 'cd'.repeat(32) }, KEY);
+const HASH = 'ef'.repeat(32);
 const OPERATION = signOperation(SET, 0, '{}', KEY);
 
 function read(type: string, data: Record<string, unknown>, set = SET): unknown {
@@ -27,13 +29,16 @@ test('each kind of message about the log is read, and of no other set', () => {
   assert.deepEqual(read('STATE_LOG', { entries: [] }), { kind: 'log', entries: [] });
   const stable = { seq: 100, digest: '', state: '', votes: [] };
   assert.deepEqual(read('STATE_MANIFEST', { stable, manifest: 'm' }), { kind: 'state', stable, manifest: 'm' });
-  assert.deepEqual(read('STATE_CHUNK_REQUEST', { hash: 'h' }), { kind: 'askChunk', hash: 'h' });
+  assert.deepEqual(read('STATE_CHUNK_REQUEST', { hash: HASH }), { kind: 'askChunk', hash: HASH });
   for (const text of ['t', null])
-    assert.deepEqual(read('STATE_CHUNK', { hash: 'h', text }), { kind: 'chunk', hash: 'h', text });
+    assert.deepEqual(read('STATE_CHUNK', { hash: HASH, text }), { kind: 'chunk', hash: HASH, text });
   assert.equal(read('CONSENSUS_MESSAGES', { messages: [VOTE] }, 'cd'.repeat(32)), null);
 });
 
 test('nothing is read of a message with one wrong item, too many, or another type', () => {
+  const operations = [OPERATION, signOperation(SET, 1, 'x'.repeat(MOST_BATCH_LENGTH - 1), KEY)];
+  const batch = { seq: 1, time: 1, previous: '', operations };
+  const longer = signMessage(SET, { kind: 'prePrepare', view: 0, seq: 1, digest: HASH, batch }, KEY);
   const wrong: [string, Record<string, unknown>][] = [
     ['CONSENSUS_MESSAGES', { messages: [VOTE, { ...VOTE, sig: 'x' }] }],
     ['CONSENSUS_MESSAGES', { messages: Array(1_001).fill(VOTE) }],
@@ -43,7 +48,10 @@ test('nothing is read of a message with one wrong item, too many, or another typ
     ['STATE_REQUEST', { seq: '2' }],
     ['STATE_LOG', { entries: [VOTE] }],
     ['STATE_MANIFEST', { stable: { seq: 100 }, manifest: 'm' }],
-    ['STATE_CHUNK', { hash: 'h' }],
+    ['STATE_CHUNK', { hash: HASH }],
+    ['STATE_CHUNK', { hash: `${HASH}0`, text: 't' }],
+    ['STATE_CHUNK_REQUEST', { hash: "'".repeat(1_000_000) }],
+    ['CONSENSUS_MESSAGES', { messages: [longer] }],
     ['OTHER', { messages: [VOTE] }]
   ];
   for (const [type, data] of wrong) assert.equal(read(type, data), null, JSON.stringify(data).slice(0, 80));

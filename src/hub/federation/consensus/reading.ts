@@ -12,7 +12,7 @@ import type {
   ViewChange,
   Vote
 } from './messages.ts';
-import { MOST_AHEAD, MOST_OPERATIONS } from './rules.ts';
+import { lengthOf, MOST_AHEAD, MOST_BATCH_LENGTH, MOST_OPERATIONS } from './rules.ts';
 
 /** Returns whether a value has one shape. */
 type Is<T> = (value: unknown) => value is T;
@@ -35,11 +35,13 @@ export const isOperation: Is<Operation> = objectOf<Operation>({
   sig: isSignature
 });
 
+const isOperations = listOf(isOperation, MOST_OPERATIONS);
 const isBatch = objectOf<Batch>({
   seq: isCount,
   time: isCount,
   previous: isDigest,
-  operations: listOf(isOperation, MOST_OPERATIONS)
+  // A longer batch is prepared nowhere; as evidence it would be more than the database takes.
+  operations: (value): value is readonly Operation[] => isOperations(value) && lengthOf(value) <= MOST_BATCH_LENGTH
 });
 const isPrePrepare = objectOf<PrePrepare>({
   kind: only('prePrepare'),

@@ -39,6 +39,11 @@ export const CALM_BATCHES = 10;
 export const RESEND_MS = 500;
 export const LONGEST_RESEND_MS = 4_000;
 
+/** Returns the characters of operations. */
+export function lengthOf(operations: readonly Pick<Operation, 'body'>[]): number {
+  return operations.reduce((sum, { body }) => sum + body.length, 0);
+}
+
 /** Returns the key of the hub that leads a view. */
 export function leaderOf({ keys }: Pick<Rules, 'keys'>, view: number): string {
   return keys[view % keys.length]!;

@@ -18,6 +18,7 @@ export type Heard =
 
 /** Items of one envelope. */
 const MOST_ITEMS = 1_000;
+const HASH = /^[0-9a-f]{64}$/;
 
 /** Returns what an envelope says about the log of a set; null for anything else. */
 export function readHeard({ type, data }: Envelope, set: string): Heard | null {
@@ -42,11 +43,9 @@ export function readHeard({ type, data }: Envelope, set: string): Heard | null {
     case 'STATE_MANIFEST':
       return isStableCheckpoint(stable) && typeof manifest === 'string' ? { kind: 'state', stable, manifest } : null;
     case 'STATE_CHUNK_REQUEST':
-      return typeof hash === 'string' ? { kind: 'askChunk', hash } : null;
+      return isHash(hash) ? { kind: 'askChunk', hash } : null;
     case 'STATE_CHUNK':
-      return typeof hash === 'string' && (typeof text === 'string' || text === null)
-        ? { kind: 'chunk', hash, text }
-        : null;
+      return isHash(hash) && (typeof text === 'string' || text === null) ? { kind: 'chunk', hash, text } : null;
     default:
       return null;
   }
@@ -99,6 +98,11 @@ export function packed<T>(items: readonly T[]): T[][] {
 
 function isListOf<T>(value: unknown, is: (item: unknown) => item is T): value is readonly T[] {
   return Array.isArray(value) && value.length <= MOST_ITEMS && value.every(is);
+}
+
+/** Returns whether a value is the name of a part: a longer text would be more than the database takes. */
+function isHash(value: unknown): value is string {
+  return typeof value === 'string' && HASH.test(value);
 }
 
 function isCount(value: unknown): value is number {

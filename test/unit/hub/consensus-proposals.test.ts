@@ -7,6 +7,7 @@ import {
   MOST_SKEW_MS,
   WINDOW
 } from '../../../src/hub/federation/consensus/rules.ts';
+import { step } from '../../../src/hub/federation/consensus/step.ts';
 import { OneHub } from '../../federation/one-hub.ts';
 
 /** A follower that has decided the first batch, and that batch. */
@@ -134,4 +135,35 @@ test('an operation waits at a hub only when its submitter signed it, near the nu
   assert.equal(hub.state.pending.size, 0);
   hub.take({ type: 'operation.submitted', operation: hub.operation('c', 999) });
   assert.equal(hub.state.pending.size, 1);
+});
+
+test('a follower prepares no batch that would make a wish for another view longer than all hubs take', () => {
+  const hub = new OneHub('b');
+  const [most, body] = [Math.floor(MOST_BATCH_LENGTH / 1_800), 'x'.repeat(900)];
+  const half = (seq: number, previous: Batch | null) => {
+    const operations = Array.from({ length: most }, (_, at) => hub.operation('c', (seq - 1) * most + at, body));
+    return hub.batch(seq, previous, { operations });
+  };
+  const first = half(1, null);
+  const second = half(2, first);
+  const third = half(3, second);
+  for (const batch of [first, second, third]) hub.receive('a', hub.proposal(0, batch));
+  assert.deepEqual(hub.cast(), ['prepare 0/1', 'prepare 0/2']);
+  hub.receiveAll('cd', hub.vote('prepare', 0, first));
+  hub.receiveAll('acd', hub.vote('commit', 0, first));
+  assert.deepEqual(hub.cast(), ['commit 0/1', 'prepare 0/3'], 'what is decided stands in no wish');
+});
+
+test('a hub keeps a bounded length of what waits behind a number that a submitter leaves out', () => {
+  const rules = { ...new OneHub('b').keys.rulesOf('b'), isSubmitted: () => true };
+  let state = new OneHub('b').state;
+  const submit = (submitter: string, number: number) => {
+    const operation = { submitter, number, body: 'x'.repeat(MOST_BATCH_LENGTH), sig: '' };
+    state = step(state, { type: 'operation.submitted', operation }, rules).state;
+  };
+  for (let number = 1; number < 100; number++) submit('c', number);
+  submit('d', 0);
+  assert.equal(state.pending.size, 65);
+  submit('c', 0);
+  assert.ok(state.pending.has('c/0'), 'the next one is always kept');
 });

@@ -1,5 +1,5 @@
 import type { Batch } from './messages.ts';
-import { MOST_AHEAD, MOST_BATCH_LENGTH, MOST_OPERATIONS, MOST_SKEW_MS, WINDOW } from './rules.ts';
+import { lengthOf, MOST_AHEAD, MOST_BATCH_LENGTH, MOST_OPERATIONS, MOST_SKEW_MS, WINDOW } from './rules.ts';
 import type { Slot } from './state.ts';
 import { bindVote, castVote, committedDigest, precedingOf, putSlot, slotAt, type Turn } from './turn.ts';
 
@@ -26,9 +26,18 @@ function acceptProposal(turn: Turn, slot: Slot): void {
   const { proposal, accepted, seq } = slot;
   if (!proposal || accepted !== null || proposal.sender === turn.rules.self) return;
   const { digest, batch } = proposal.message;
-  if (!isFitting(turn, batch, digest) || !bindVote(turn, 'prepare', seq, digest)) return;
+  if (!isFitting(turn, batch, digest) || !hasRoom(turn, batch) || !bindVote(turn, 'prepare', seq, digest)) return;
   putSlot(turn, { ...slot, accepted: digest, since: turn.state.now });
   castVote(turn, { kind: 'prepare', view: turn.state.view, seq, digest });
+}
+
+/**
+ * Returns whether a batch is not too long beside those that are undecided: all of them stand in a wish for another view, and a quorum of
+ * wishes in one message.
+ */
+function hasRoom(turn: Turn, { seq, operations }: Batch): boolean {
+  const undecided = precedingOf(turn, seq)?.undecided ?? 0;
+  return seq <= turn.state.carriedTo || undecided === 0 || undecided + lengthOf(operations) <= MOST_BATCH_LENGTH;
 }
 
 /** Returns whether a proposal is what the view began with, or follows the log and holds only what submitters numbered next. */

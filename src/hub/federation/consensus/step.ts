@@ -3,7 +3,7 @@ import type { ConsensusEvent, Effect } from './events.ts';
 import { takeCheckpoint, takeProposal, takeVote } from './intake.ts';
 import type { Checkpoint, Message, NewView, Operation, PrePrepare, Signed, ViewChange, Vote } from './messages.ts';
 import { propose } from './proposing.ts';
-import type { Rules } from './rules.ts';
+import { lengthOf, MOST_BATCH_LENGTH, type Rules } from './rules.ts';
 import { hear, noteApplied, takeLog, takeState } from './standing.ts';
 import type { ConsensusState } from './state.ts';
 import { operationKey } from './state.ts';
@@ -12,6 +12,8 @@ import { beginView, checkTime, joinView, takeChange, takeNewView } from './views
 
 /** Operations of one submitter that wait at a hub. */
 const MOST_PENDING = 1_000;
+/** Characters of them, but for a hub's own ones. */
+const MOST_PENDING_LENGTH = 64 * MOST_BATCH_LENGTH;
 
 /**
  * Returns what a hub of a set is and does after an event: PBFT with a leader for each view, batches that name the one before, and votes
@@ -36,7 +38,7 @@ export function step(
 function takeEvent(turn: Turn, event: ConsensusEvent): void {
   switch (event.type) {
     case 'operation.submitted':
-      keepOperation(turn, event.operation);
+      if (!hasEnough(turn, event.operation)) keepOperation(turn, event.operation);
       return;
     case 'message.received':
     case 'vote.stored':
@@ -79,6 +81,14 @@ function keepOperation(turn: Turn, operation: Operation): void {
   if (number < next || number >= next + MOST_PENDING || turn.state.pending.has(key)) return;
   if (!turn.rules.keys.includes(submitter) || !turn.rules.isSubmitted(operation)) return;
   turn.state.pending = new Map(turn.state.pending).set(key, { operation, since: turn.state.now });
+}
+
+/** Returns whether so much of another submitter waits that an operation is not kept: it is sent again where nothing moves. */
+function hasEnough({ state, rules }: Turn, { submitter, number, body }: Operation): boolean {
+  if (submitter === rules.self || number === (state.applied.next.get(submitter) ?? 0)) return false;
+  const waiting = [...state.pending.values()].map(({ operation }) => operation);
+  const length = lengthOf(waiting.filter((operation) => operation.submitter === submitter));
+  return length + body.length > MOST_PENDING_LENGTH;
 }
 
 /** Hands a message of a hub of the set to what it is about. */

@@ -1,6 +1,6 @@
 import type { Effect } from './events.ts';
 import type { Batch, Message, Prepared, Signed, Vote } from './messages.ts';
-import type { Rules } from './rules.ts';
+import { lengthOf, type Rules } from './rules.ts';
 import { type ConsensusState, emptySlot, type Slot } from './state.ts';
 
 /** The state that an event changes, field by field, and what is to be done for it. */
@@ -19,6 +19,8 @@ interface Preceding {
   readonly next: ReadonlyMap<string, number>;
   /** Characters of all operations above the last batch that is applied. */
   readonly length: number;
+  /** Characters of those above the last batch that is committed. */
+  readonly undecided: number;
 }
 
 /** Returns what a new batch at a place follows; null where it is not known yet. */
@@ -27,7 +29,7 @@ export function precedingOf({ state, rules }: Turn, seq: number): Preceding | nu
   if (seq <= applied.seq) return null;
   const next = new Map(applied.next);
   let last = { digest: applied.digest, time: applied.time };
-  let length = 0;
+  let [length, undecided] = [0, 0];
   for (let at = applied.seq + 1; at < seq; at++) {
     const batch = batchAt(slots.get(at));
     if (!batch) return null;
@@ -35,9 +37,10 @@ export function precedingOf({ state, rules }: Turn, seq: number): Preceding | nu
       next.set(submitter, number + 1);
       length += body.length;
     }
+    undecided = slots.get(at)?.committed ? 0 : undecided + lengthOf(batch.operations);
     last = { digest: rules.digestOf(batch), time: batch.time };
   }
-  return { ...last, next, length };
+  return { ...last, next, length, undecided };
 }
 
 /** Returns the batch that is committed at a place, or that this hub has accepted there. */

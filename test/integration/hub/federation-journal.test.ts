@@ -63,6 +63,25 @@ test('votes are in the database when they are kept, and come back after a restar
   assert.deepEqual([restored.now, restored.applied.seq, restored.stable], [5, 0, EMPTY_LOG]);
 });
 
+test('votes with more proofs than one statement takes are kept together, one wish of a view that is over is not', async () => {
+  const { journal } = await open();
+  const body = "'".repeat(1_000_000);
+  const votes = Array.from({ length: 12 }, (_, at) => {
+    const batch = { seq: at + 1, time: 1, previous: '', operations: [signOperation(SET, at, body, KEY)] };
+    const message = { kind: 'prePrepare', view: 0, seq: batch.seq, digest: 'aa', batch } as const;
+    return { ...vote(batch.seq, 'aa', 'commit'), prepared: { proposal: signMessage(SET, message, KEY), votes: [] } };
+  });
+  await journal.keepVotes(votes);
+  assert.equal((await journal.load(0)).votes.length, 12);
+  const wishes = [1, 2].map((view) => {
+    const message = { kind: 'viewChange', view, stable: EMPTY_LOG, last: null, places: [] } as const;
+    return { signed: signMessage(SET, message, KEY), prepared: null };
+  });
+  await journal.keepVotes(wishes);
+  await journal.keepStable({ seq: 12, digest: 'aa', state: 'ss', votes: [] }, 0);
+  assert.deepEqual((await journal.load(0)).votes, wishes.slice(1));
+});
+
 test('EQUIVOCATION_PREVENTED: another vote for one place is not kept, nor are those beside it', async () => {
   const { journal } = await open();
   await journal.keepVotes([vote(1, 'aa')]);

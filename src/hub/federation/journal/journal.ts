@@ -19,6 +19,8 @@ import type { StateMachine } from './state-machine.ts';
 const MOST_EVIDENCE = 100;
 /** Checkpoints whose states are kept below the stable one: who began to fetch one of them may end it. */
 const KEPT_STATES = 3;
+/** Characters of votes that are written by one statement. */
+const MOST_AT_ONCE = 1_048_576;
 /** Batches that are removed at once. */
 const MOST_REMOVED = 10_000;
 
@@ -76,10 +78,12 @@ export class Journal {
    */
   async keepVotes(votes: readonly StoredVote[]): Promise<void> {
     await this.#together(async () => {
-      const values = votes.map((stored) => [...placeOf(stored.signed.message), JSON.stringify(stored)]);
-      await this.#connection.query('INSERT IGNORE INTO consensus_votes (view, seq, kind, digest, stored) VALUES ?', [
-        values
-      ]);
+      const values = votes.map((stored) => [...placeOf(stored.signed.message), JSON.stringify(stored)] as const);
+      // Who was away may commit two hundred long places at once, each with its proof.
+      for (const some of inParts(values, ([, , , , stored]) => stored.length))
+        await this.#connection.query('INSERT IGNORE INTO consensus_votes (view, seq, kind, digest, stored) VALUES ?', [
+          some
+        ]);
       const places = votes.map(({ signed: { message } }) => placeOf(message).slice(0, 3));
       const kept = await rows(
         this.#connection,
@@ -313,6 +317,10 @@ export class Journal {
     ]);
     await this.#connection.query('DELETE FROM consensus_checkpoints WHERE seq < ?', [stable.seq]);
     await this.#connection.query('DELETE FROM consensus_votes WHERE seq > 0 AND seq <= ?', [stable.seq]);
+    // It votes in no view below the highest one that it has voted in.
+    await this.#connection.query(
+      'DELETE FROM consensus_votes WHERE seq = 0 AND view < (SELECT MAX(view) FROM (SELECT view FROM consensus_votes) AS votes)'
+    );
   }
 
   /** Readers of the table see by it that something was written, and services how far a hub is. */
@@ -338,6 +346,23 @@ export class Journal {
       throw caught;
     }
   }
+}
+
+/** Returns items in lists of a bounded length, a long one alone. */
+function inParts<T>(items: readonly T[], lengthOf: (item: T) => number): T[][] {
+  const parts: T[][] = [];
+  let length = 0;
+  for (const item of items) {
+    length += lengthOf(item);
+    const last = parts.at(-1);
+    if (last && length <= MOST_AT_ONCE) {
+      last.push(item);
+      continue;
+    }
+    parts.push([item]);
+    length = lengthOf(item);
+  }
+  return parts;
 }
 
 /** Returns view, place, kind and digest of a message; those without a place or digest have zero and nothing. */

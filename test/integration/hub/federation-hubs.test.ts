@@ -160,19 +160,21 @@ test('a hub that signs two votes for one place is in the table of the others wit
   await liar.join(MEMBERS[1]!, setIdOf(SET));
   await until('it is a peer', () => hub.mesh.peers.length === 1);
   const set = setIdOf(SET);
-  const votes = ['aa', 'bb', 'cc'].map((digits) => {
+  const votes = ['aa', 'bb', 'cc', 'dd', 'ee'].map((digits) => {
     const messages = Array.from({ length: 150 }, (_, at) =>
       signMessage(set, { kind: 'prepare', view: 0, seq: at + 1, digest: digits.repeat(32) }, MEMBERS[1]!)
     );
     return { set, messages };
   });
   for (const data of votes) liar.send('CONSENSUS_MESSAGES', data, MEMBERS[1]!);
-  await until('it is named', () => named === 300);
+  await until('it is named', () => named >= 100);
   const evidence = () => rows(hub.store.connection, 'SELECT against, place, first, second FROM consensus_evidence');
   await eventually('it is kept', async () => (await evidence()).length >= 100);
+  liar.send('CAPABILITY_SELF_TEST', { set, pubkey: MEMBERS[1]!.pubkey, capability: 'price', ok: true }, MEMBERS[1]!);
+  await until('all is heard', () => hub.hub.capabilities.tests.length === 1);
   await hub.hub.stop();
   const found = await evidence();
-  assert.equal(found.length, 100);
+  assert.deepEqual([found.length, named], [100, 100], 'once for each place');
   const rules = rulesOf(SET, MEMBERS[2]!.pubkey, () => false);
   for (const { against, place, first, second } of found) {
     const pair = [first, second].map((text) => JSON.parse(String(text)) as Signed<Vote>);

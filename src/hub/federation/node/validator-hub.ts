@@ -4,7 +4,7 @@ import { isCommitted } from '../consensus/certificates.ts';
 import type { ConsensusEvent, Effect } from '../consensus/events.ts';
 import type { Committed, Message, Operation, Signed } from '../consensus/messages.ts';
 import { type HubPhase, phaseOf } from '../consensus/phase.ts';
-import type { Rules } from '../consensus/rules.ts';
+import { RESEND_MS, type Rules } from '../consensus/rules.ts';
 import { type ConsensusState, operationKey, restore, type StoredVote } from '../consensus/state.ts';
 import { step } from '../consensus/step.ts';
 import { type Envelope, MOST_DATA_BYTES } from '../gossip/envelope.ts';
@@ -16,6 +16,7 @@ import type { Matter } from '../matters/records.ts';
 import type { SwapWithActions } from '../matters/swaps.ts';
 import { readCapability } from '../rounds/operations.ts';
 import type { RoundRules } from '../rounds/statements.ts';
+import { Accused } from './accused.ts';
 import { Capabilities } from './capabilities.ts';
 import { PricePublishing } from './price-publishing.ts';
 import { PriceRounds } from './price-rounds.ts';
@@ -99,8 +100,11 @@ export class ValidatorHub {
   readonly #callers = new Map<string, Caller>();
   /** Hubs that are being answered: one answer each at a time. */
   readonly #answering = new Set<string>();
+  /** By kind and hub, when it was told such a message for itself alone. */
+  readonly #toldAt = new Map<string, number>();
 
   readonly #gossip: LongMessages;
+  readonly #evidence = new Accused();
   readonly #fetching: StateFetch;
   readonly capabilities: Capabilities;
   /** Part in the rounds of prices; null: the set makes none. */
@@ -316,6 +320,7 @@ export class ValidatorHub {
         });
         return;
       case 'send':
+        if (!this.#mayTell(effect.to, effect.signed.message.kind)) return;
         gossip.sendTo(effect.to, 'CONSENSUS_MESSAGES', { set, messages: [effect.signed] });
         return;
       case 'sendAgain':
@@ -333,6 +338,7 @@ export class ValidatorHub {
         onFalse(effect.signed.sender, `a message about view ${effect.signed.message.view} without its proofs`);
         return;
       case 'evidence':
+        if (!this.#evidence.isNew(effect.first)) return;
         this.#write(() => journal.keepEvidence(effect.first, effect.second));
         onEvidence(effect.first, effect.second);
         return;
@@ -345,6 +351,15 @@ export class ValidatorHub {
         return;
       }
     }
+  }
+
+  /** Returns whether a hub is told a kind of message: the beginning of a view is long, and who says to be behind says so often. */
+  #mayTell(to: string, kind: Message['kind']): boolean {
+    const now = this.#state?.now ?? 0;
+    const place = `${kind} ${to}`;
+    if (now < (this.#toldAt.get(place) ?? 0) + RESEND_MS) return false;
+    this.#toldAt.set(place, now);
+    return true;
   }
 
   /** Signs, keeps and sends all votes that wait: one write, one envelope. */

@@ -98,6 +98,8 @@ test('a hub is believed about itself alone, and about its own set', () => {
   assert.equal(capabilities.receive(envelope({ pubkey: OTHER, ok: true, set: 'x' })), true);
   assert.equal(capabilities.receive(envelope({ pubkey: OTHER, ok: 'yes' })), true);
   assert.equal(capabilities.receive(envelope({ pubkey: OTHER, ok: true }, 'HEARTBEAT')), false);
+  assert.equal(capabilities.receive(envelope({ pubkey: OTHER, ok: true, capability: 'made-up' })), true);
+  assert.equal(capabilities.receive(envelope({ pubkey: OTHER, ok: false, reason: 'x'.repeat(1_000_000) })), true);
   assert.deepEqual(capabilities.tests, []);
   capabilities.receive(envelope({ pubkey: OTHER, ok: false, reason: 'why' }));
   assert.deepEqual(capabilities.tests, [{ pubkey: OTHER, capability: 'price', ok: false, reason: 'why' }]);

@@ -2,7 +2,7 @@ import { type Actor, createActor } from 'xstate';
 import { type CapabilityPhase, capabilityMachine } from '../../../../machines/hub/capability.ts';
 import type { Envelope } from '../gossip/envelope.ts';
 import type { KnownCapability } from '../journal/round-journal.ts';
-import { type CapabilityName, capabilityBodyOf, MOST_REASON } from '../rounds/operations.ts';
+import { type CapabilityName, capabilityBodyOf, isCapabilityName, MOST_REASON } from '../rounds/operations.ts';
 
 /** Findings about one capability of this hub. */
 export interface CapabilityCheck {
@@ -100,6 +100,7 @@ export class Capabilities {
   }
 
   #keepTest(test: ToldTest): void {
+    if (!isCapabilityName(test.capability) || (test.reason?.length ?? 0) > MOST_REASON) return;
     const place = `${test.pubkey} ${test.capability}`;
     if (this.#announced.size < MOST_TOLD || this.#announced.has(place)) this.#announced.set(place, test);
   }

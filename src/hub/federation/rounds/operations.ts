@@ -34,13 +34,18 @@ export function roundBodyOf(round: GatheredRound): string {
   return JSON.stringify({ round });
 }
 
+/** Returns whether a value names a capability. */
+export function isCapabilityName(name: unknown): name is CapabilityName {
+  return CAPABILITIES.some((one) => one === name);
+}
+
 /** Returns a hub's word about a capability; null for a body of another form. */
 export function readCapability(body: string): CapabilityClaim | null {
   if (body.length > MOST_CLAIM) return null;
   const claim = fieldOf(body, 'capability');
   if (Object.keys(Object(claim)).sort().join() !== 'height,name,phase,reason') return null;
   const { name, phase, height, reason } = claim as Readonly<Record<string, unknown>>;
-  const isKnown = CAPABILITIES.some((one) => one === name) && PHASES.some((one) => one === phase);
+  const isKnown = isCapabilityName(name) && PHASES.some((one) => one === phase);
   const isHeight = height === null || (Number.isSafeInteger(height) && (height as number) >= 0);
   const isReason = reason === null || (typeof reason === 'string' && reason.length <= MOST_REASON);
   return isKnown && isHeight && isReason ? (claim as CapabilityClaim) : null;

@@ -79,6 +79,11 @@ test('a member that signs too much is bounded, whoever brings its messages', () 
   assert.equal(pass(into, messageOf(BOB, 'e'), { peer: BOB.pubkey }), null);
 });
 
+test('the votes of an honest hub are taken at a hundred batches a second, two for each', () => {
+  assert.ok(GOSSIP_LIMITS.perMember >= 2 * 100 * 60);
+  assert.ok(GOSSIP_LIMITS.mostRemembered >= 16 * GOSSIP_LIMITS.perMember, 'of a set of sixteen');
+});
+
 test('a member whose connection brings wrong signatures is denied for ten minutes', () => {
   const into = intake({ mostForged: 3 });
   const link = { peer: BOB.pubkey };

@@ -25,7 +25,10 @@ export interface GossipLimits {
   readonly mostRemembered: number;
   /** Messages a minute over a connection without a proved key. */
   readonly perStranger: number;
-  /** Messages a minute that one member signs, and, times the members, those over a member's connection. */
+  /**
+   * Messages a minute that one member signs, and, times the members, those over a member's connection. An honest hub signs two for each
+   * batch, and batches follow one another within milliseconds.
+   */
   readonly perMember: number;
   /** Characters a minute over a connection: what is in an envelope may cost a signature check for each few hundred. */
   readonly perLink: number;
@@ -37,9 +40,9 @@ export interface GossipLimits {
 export const GOSSIP_LIMITS: GossipLimits = {
   skewMs: 30_000,
   rememberMs: 60_000,
-  mostRemembered: 100_000,
+  mostRemembered: 200_000,
   perStranger: 100,
-  perMember: 2_000,
+  perMember: 12_000,
   perLink: 64 * 1_048_576,
   mostForged: 100,
   denyMs: 600_000

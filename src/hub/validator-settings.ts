@@ -44,7 +44,7 @@ export function validatorSettingsOf(
   const set = hubSetOf(config);
   if (addr === undefined || seed === undefined || !set || !federation || federation.members.length < 2) return null;
   const { pubkey } = signingKey(seed);
-  const others = federation.members.filter((member) => member.pubkey !== pubkey).map((member) => member.addr);
+  const others = federation.members.filter((member) => member.pubkey !== pubkey);
   return {
     set,
     seed,
@@ -52,7 +52,8 @@ export function validatorSettingsOf(
     port: config.P2P_PORT,
     addr,
     version,
-    seeds: [...new Set([...others, ...(config.SEED_NODES ?? [])])],
+    seeds: [...new Set([...others.map((member) => member.addr), ...(config.SEED_NODES ?? [])])],
+    owners: new Map(others.map((member) => [member.addr, member.pubkey])),
     denied: config.P2P_DENY_PUBKEYS ?? [],
     disabled: config.DISABLED_CAPABILITIES ?? [],
     reconnectBaseMs: config.P2P_RECONNECT_BASE,

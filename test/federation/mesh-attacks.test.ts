@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
-import { type WebSocket, WebSocketServer } from 'ws';
+import WebSocket, { WebSocketServer } from 'ws';
 import type { SigningKey } from '../../src/consensus/auth-signature.ts';
 import { type Envelope, signEnvelope } from '../../src/hub/federation/gossip/envelope.ts';
 import { Handshake } from '../../src/hub/federation/gossip/handshake.ts';
@@ -86,6 +86,25 @@ test('an answer that a member gave to one hub proves nothing to another', async 
   await until('the victim answers', () => words.length > 1);
   toHub.socket.send(words[1]!);
   assert.equal(await toHub.end(), '1008 wrong answer');
+  await victim.mesh.stop();
+  server.close();
+});
+
+test('a member that is dialled cannot pass all on to a third one, to stand between the two', async () => {
+  const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+  await once(server, 'listening');
+  const address = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  server.on('connection', (fromVictim) => {
+    const toHub = new WebSocket(hub.mesh.addr);
+    const opened = once(toHub, 'open');
+    fromVictim.on('message', (data) => void opened.then(() => toHub.send(String(data))));
+    toHub.on('message', (data) => fromVictim.send(String(data)));
+    for (const socket of [fromVictim, toHub]) socket.on('error', () => undefined);
+    fromVictim.on('close', () => toHub.terminate());
+  });
+  const victim = await startHub(D, { seeds: [address], owners: new Map([[address, C.pubkey]]) });
+  await until('the victim refuses it', () => victim.faults.some(({ fault }) => fault === 'another key'));
+  assert.deepEqual(victim.mesh.peers, []);
   await victim.mesh.stop();
   server.close();
 });

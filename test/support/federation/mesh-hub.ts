@@ -40,6 +40,7 @@ export async function startHub(
     port: 0,
     addr: null,
     seeds: [],
+    owners: new Map(),
     version: '1',
     members: () => new Set(KEYS.map(({ pubkey }) => pubkey)),
     standing: () => ({ view: 0, seq: 0 }),

@@ -85,6 +85,13 @@ export class Mesh implements SocketOwner {
     return this.#sign('HEARTBEAT', { version, set, view, seq, addr: this.#addr, ...fields });
   }
 
+  isExpected(socket: PeerSocket, key: string): boolean {
+    const address = this.#dialled.get(socket)?.address;
+    const owner = address === undefined ? undefined : this.#options.owners.get(address);
+    const owners = [...this.#logged].flatMap(([member, logged]) => (logged === address ? [member] : []));
+    return (owner === undefined && owners.length === 0) || owner === key || owners.includes(key);
+  }
+
   /** Keeps one socket for each peer: the one that the smaller key dialled; of two such the newer one, since the older may be dead. */
   proved(socket: PeerSocket, addr: string, proof: Envelope): void {
     const peer = socket.peer!;

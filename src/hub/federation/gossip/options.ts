@@ -52,6 +52,8 @@ export interface MeshOptions {
   readonly addr: string | null;
   /** Addresses that are dialled from the start. */
   readonly seeds: readonly string[];
+  /** By address, the member that is to answer there, as the file of the set has it. */
+  readonly owners: ReadonlyMap<string, string>;
   readonly version: string;
   /** Returns this hub's view and the last place that it applied. */
   readonly standing: () => { readonly view: number; readonly seq: number };

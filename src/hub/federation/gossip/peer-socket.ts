@@ -7,6 +7,8 @@ import type { MeshOptions } from './options.ts';
 /** Events that a socket reports to its mesh. */
 export interface SocketOwner {
   readonly intake: GossipIntake;
+  /** Returns whether a member may answer where this side has dialled. */
+  isExpected(socket: PeerSocket, key: string): boolean;
   /** Returns the text of a signed HEARTBEAT. */
   heartbeat(fields: { readonly challenge?: string; readonly answer?: string }): string;
   /** Takes a socket whose other side proved its key. @param addr  where others reach it, as it says  @param proof  its HEARTBEAT */
@@ -101,13 +103,15 @@ export class PeerSocket implements Link {
   }
 
   /** Returns why an envelope cannot be one of a handshake; null when it may be. The signature is checked last. */
-  #faultOf(envelope: Envelope): GossipFault | null {
+  #faultOf(envelope: Envelope): GossipFault | HandshakeFault | null {
     const { key, members, denied, now } = this.#options;
     const { sender, timestamp } = envelope;
     const { intake } = this.#owner;
     if (sender === key.pubkey) return 'own message';
     if (Math.abs(now() - timestamp) > intake.limits.skewMs) return 'another time';
     if (!members().has(sender)) return 'no member';
+    // Who is dialled may pass all on to a third hub, to stand between the two.
+    if (this.isDialled && !this.#owner.isExpected(this, sender)) return 'another key';
     if (denied.has(sender) || intake.isDenied(sender, now())) return 'denied';
     return isGenuine(envelope) ? null : 'wrong signature';
   }

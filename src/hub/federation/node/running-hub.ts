@@ -88,13 +88,14 @@ export class RunningHub {
 
   #makeMesh(key: SigningKey, set: string): Mesh {
     const { settings, log } = this.#options;
-    const { version, seeds, host, port, addr, denied, reconnectBaseMs, reconnectMaxMs } = settings;
+    const { version, seeds, owners, host, port, addr, denied, reconnectBaseMs, reconnectMaxMs } = settings;
     const members = new Set(settings.set.keys);
     return new Mesh({
       key,
       set,
       version,
       seeds,
+      owners,
       host,
       port,
       addr,

@@ -16,6 +16,8 @@ export interface ValidatorSettings {
   readonly addr: string;
   /** Addresses that it dials from the start. */
   readonly seeds: readonly string[];
+  /** By address, the member that is to answer there. */
+  readonly owners: ReadonlyMap<string, string>;
   /** Members that it does not talk to. */
   readonly denied: readonly string[];
   readonly version: string;

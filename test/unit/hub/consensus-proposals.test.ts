@@ -7,6 +7,7 @@ import {
   MOST_SKEW_MS,
   WINDOW
 } from '../../../src/hub/federation/consensus/rules.ts';
+import { NOTHING_RESTORED, restore } from '../../../src/hub/federation/consensus/state.ts';
 import { step } from '../../../src/hub/federation/consensus/step.ts';
 import { OneHub } from '../../federation/one-hub.ts';
 
@@ -166,4 +167,24 @@ test('a hub keeps a bounded length of what waits behind a number that a submitte
   assert.equal(state.pending.size, 65);
   submit('c', 0);
   assert.ok(state.pending.has('c/0'), 'the next one is always kept');
+});
+
+test('a leader takes what waits of each submitter in turn, however low the numbers of one are, or long its operations', () => {
+  const rules = { ...new OneHub('a').keys.rulesOf('a'), isSubmitted: () => true };
+  const next = new Map([['d', 5_000]]);
+  const submittersOf = (body: string, seq: number) => {
+    const ofOne = Array.from({ length: MOST_OPERATIONS }, (_, number) => ({ submitter: 'b', number, body, sig: '' }));
+    const pending = [...ofOne, { submitter: 'd', number: 5_000, body: 'write', sig: '' }];
+    const applied = { seq: seq - 1, digest: '', time: 0, next };
+    const state = restore({ ...NOTHING_RESTORED, now: 1, applied, pending });
+    const { effects } = step(state, { type: 'clock.ticked', now: 2 }, rules);
+    const [first] = effects.flatMap((effect) =>
+      effect.type === 'vote' && effect.message.kind === 'prePrepare' ? [effect.message.batch] : []
+    );
+    return new Set(first?.operations.map(({ submitter }) => submitter));
+  };
+  assert.deepEqual(submittersOf('x', 1), new Set(['b', 'd']));
+  const withLong = [1, 2, 3, 4].map((seq) => submittersOf('x'.repeat(MOST_BATCH_LENGTH), seq));
+  assert.ok(withLong.some((submitters) => submitters.has('d')));
+  assert.ok(withLong.some((submitters) => submitters.has('b')));
 });

@@ -21,16 +21,22 @@ export function propose(turn: Turn): void {
   }
 }
 
-/** Makes a batch of what waits, the lowest numbers first; null where nothing does. */
+/**
+ * Makes a batch of what waits, of each submitter in turn, another one first at each place: who has a lot waiting, or much in one operation,
+ * holds up no other one. Null where nothing waits.
+ */
 function newBatch(turn: Turn, seq: number): Batch | null {
   const before = precedingOf(turn, seq);
   if (!before) return null;
   const operations: Operation[] = [];
   let { length } = before;
-  const waiting = [...turn.state.pending.values()].toSorted(
-    (a, b) => a.operation.number - b.operation.number || (a.operation.submitter < b.operation.submitter ? -1 : 1)
-  );
+  const { keys } = turn.rules;
   const next = new Map(before.next);
+  const rankOf = ({ submitter, number }: Operation) => number - (before.next.get(submitter) ?? 0);
+  const turnOf = ({ submitter }: Operation) => (keys.indexOf(submitter) + seq) % keys.length;
+  const waiting = [...turn.state.pending.values()].toSorted(
+    ({ operation: a }, { operation: b }) => rankOf(a) - rankOf(b) || turnOf(a) - turnOf(b)
+  );
   for (const { operation } of waiting) {
     const { submitter, number, body } = operation;
     if (number !== (next.get(submitter) ?? 0)) continue;

@@ -216,9 +216,12 @@ test('nonsense that a member signs ends no hub and makes none differ from the ot
       if (!isTaken) continue;
       applied += 1;
       taken.push(
+        // Another operation that this member has signed, above, may have its number.
         sender.hub
           .submit(body)
-          .catch((caught: { code: string }) => assert.equal(caught.code, 'REQUEST_INVALID', body.slice(0, 600)))
+          .catch(({ code }: { code: string }) =>
+            assert.match(code, /^(REQUEST_INVALID|CONSENSUS_TIMEOUT)$/, body.slice(0, 600))
+          )
       );
       if (taken.length < AT_ONCE) continue;
       await Promise.all(taken);

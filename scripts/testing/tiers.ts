@@ -60,6 +60,8 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'explorer-crowd',
     'explorer-stall',
     'federation-chaos',
+    'federation-liars',
+    'federation-words',
     'hostile-floods',
     'hostile-readers',
     'hostile-requests',

@@ -7,6 +7,7 @@ import { chunksOf, hashOf, manifestText, readManifest, rowsOf } from '../../../s
 import {
   CHUNK_TIMEOUT_MS,
   type Offer,
+  SLOW_CHUNK_MS,
   stepTransfer,
   type TransferEffect,
   type TransferEvent,
@@ -94,6 +95,20 @@ test('a hub that is slow is passed over, and who comes late with the part is not
   assert.deepEqual(hub.wait(CHUNK_TIMEOUT_MS - 1), []);
   assert.deepEqual(hub.wait(1), ['ask c 0']);
   assert.deepEqual(hub.chunk('b', 0), []);
+});
+
+test('a hub that takes long for a part is asked for no other one, unless the others fail', () => {
+  const hub = begin();
+  hub.wait(SLOW_CHUNK_MS);
+  assert.deepEqual(hub.chunk('b', 0), ['keep 0 first']);
+  assert.deepEqual(hub.wait(1), ['ask c 1']);
+  assert.deepEqual(hub.chunk('c', 1, null), []);
+  assert.deepEqual(hub.wait(1), ['ask b 1']);
+  hub.wait(SLOW_CHUNK_MS);
+  assert.deepEqual(hub.chunk('b', 1), ['keep 1 second']);
+  assert.deepEqual(hub.wait(1, 0, ['b']), ['ask b 2']);
+  hub.wait(SLOW_CHUNK_MS);
+  assert.deepEqual(hub.chunk('b', 2), ['keep 2 third', 'replace 100']);
 });
 
 test('a state that nobody has any more is given up, and the next offer begins', () => {

@@ -14,12 +14,14 @@ export interface Transfer {
   readonly offer: Offer;
   /** Hashes of the parts that it lacks, in order. */
   readonly missing: readonly string[];
-  /** Hub that was asked for the first of these. */
-  readonly from: string;
+  /** Hub that was asked for the first of these; null: the next tick asks one. */
+  readonly from: string | null;
   /** Time of it, epoch milliseconds. */
   readonly since: number;
   /** Hubs that did not give it. */
   readonly failed: ReadonlySet<string>;
+  /** Hubs that took long for a part: they are asked where all others failed. */
+  readonly slow: ReadonlySet<string>;
 }
 
 export type TransferEvent =
@@ -54,6 +56,8 @@ export interface TransferState {
 
 /** Time that a hub has for one part. */
 export const CHUNK_TIMEOUT_MS = 5_000;
+/** Time after which another hub is asked for the next part: a liar that is just in time each time would make it last for hours. */
+export const SLOW_CHUNK_MS = 1_000;
 
 /**
  * Returns what a hub fetches and does after an event: one part at a time, from one hub after the other where one is slow or wrong.
@@ -69,7 +73,7 @@ export function stepTransfer(
     case 'state.offered': {
       if (transfer) return { state, effects: [] };
       const { offer, missing, from } = event;
-      return askNext(state, { offer, missing, from, since: state.now, failed: new Set() });
+      return askNext(state, { offer, missing, from, since: state.now, failed: new Set(), slow: new Set() });
     }
     case 'chunk.received': {
       const { from, hash, text } = event;
@@ -78,7 +82,14 @@ export function stepTransfer(
       if (text === null || hashOf(text) !== hash)
         return { state: { ...state, transfer: { ...transfer, since: Number.NEGATIVE_INFINITY } }, effects: [] };
       const missing = transfer.missing.filter((other) => other !== hash);
-      const next = askNext(state, { ...transfer, missing, since: state.now, failed: new Set() });
+      const isSlow = state.now >= transfer.since + SLOW_CHUNK_MS;
+      const kept = { ...transfer, missing, since: state.now, failed: new Set<string>() };
+      if (isSlow && missing.length > 0) {
+        const slow = new Set(transfer.slow).add(from);
+        const waiting = { ...kept, from: null, since: Number.NEGATIVE_INFINITY, slow };
+        return { state: { ...state, transfer: waiting }, effects: [{ type: 'keepChunk', hash, text }] };
+      }
+      const next = askNext(state, { ...kept, from });
       return { state: next.state, effects: [{ type: 'keepChunk', hash, text }, ...next.effects] };
     }
     case 'clock.ticked':
@@ -96,15 +107,17 @@ function passTime(
   if (!transfer) return { state, effects: [] };
   const isPassed = applied >= transfer.offer.stable.seq;
   if (!isPassed && now < transfer.since + CHUNK_TIMEOUT_MS) return { state, effects: [] };
-  const failed = new Set(transfer.failed).add(transfer.from);
-  const from = peers.find((peer) => !failed.has(peer));
+  const failed = new Set(transfer.failed);
+  if (transfer.from !== null) failed.add(transfer.from);
+  const willing = peers.filter((peer) => !failed.has(peer));
+  const from = willing.find((peer) => !transfer.slow.has(peer)) ?? willing[0];
   if (isPassed || from === undefined) return { state: { ...state, transfer: null }, effects: [] };
   return askNext(state, { ...transfer, from, failed, since: now });
 }
 
 function askNext(
   state: TransferState,
-  transfer: Transfer
+  transfer: Transfer & { readonly from: string }
 ): { readonly state: TransferState; readonly effects: readonly TransferEffect[] } {
   const [hash] = transfer.missing;
   if (hash === undefined)

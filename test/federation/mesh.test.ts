@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { SigningKey } from '../../src/consensus/auth-signature.ts';
 import { isGenuine } from '../../src/hub/federation/gossip/envelope.ts';
 import { MESH_LIMITS } from '../../src/hub/federation/gossip/options.ts';
-import { Intruder, KEYS, type MeshHub, startHub, until } from '../support/federation/mesh-hub.ts';
+import { Intruder, KEYS, type MeshHub, standingOf, startHub, until } from '../support/federation/mesh-hub.ts';
 
 const started: MeshHub[] = [];
 const start = async (...given: Parameters<typeof startHub>): Promise<MeshHub> => {
@@ -80,7 +80,9 @@ test('a HEARTBEAT goes out every 15 seconds, signed, with how far the hub is', a
   await until('they are peers', () => hub.mesh.peers.length === 1);
   const first = peer.received.length;
   // A hub that says nothing itself is cut off after three.
+  const speaking = setInterval(() => peer.send('HEARTBEAT', standingOf(), B), heartbeatMs / 3);
   await until('two have come', () => peer.received.length >= first + 2);
+  clearInterval(speaking);
   peer.socket.terminate();
   const beats = peer.received.slice(first);
   for (const [at, beat] of beats.entries()) {

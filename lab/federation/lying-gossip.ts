@@ -97,6 +97,12 @@ export class LyingGossip implements Gossip {
       this.#gossip.publish('CONSENSUS_SUBMIT', { set, operations: [forged] });
       this.lies += 1;
     }
+    if (behaviour === 'hands out wrong logs' && random.chance(0.1)) {
+      // Also to those who did not ask.
+      const stable = { seq: 100 * random.between(1, 9), digest: NO_DIGEST, state: NO_DIGEST, votes: [] };
+      this.#gossip.publish('STATE_MANIFEST', { set, stable, manifest: 'mine' });
+      this.lies += 1;
+    }
     if (behaviour === 'floods')
       this.#lie(
         Array.from({ length: 20 }, () => {

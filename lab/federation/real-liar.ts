@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setIdOf } from '../../src/hub/federation/gossip/signatures.ts';
+import { bodyOf } from '../../src/hub/federation/journal/config-state.ts';
 import { startNode } from '../../test/support/federation/node.ts';
 import { startServiceProcess } from '../../test/support/service-process.ts';
 import { BEHAVIOURS, type Behaviour } from './liars.ts';
@@ -27,6 +28,7 @@ interface LiarReport {
   readonly namers: number;
 }
 
+const entryOf = (module: string) => bodyOf([{ coin: 'LTC', network: 'regtest', module, param: 'host', value: 'liar' }]);
 const [HEAL_MS, LOOK_MS, AWAY_MS] = [120_000, 100, 2_000];
 
 /**
@@ -76,7 +78,7 @@ export async function playLiar({ behaviour, seed, writes }: LiarOptions): Promis
       answered.push(module);
     };
     for (let number = 0; number < writes; number++) {
-      void liar.hub.submit(JSON.stringify({ config: [] })).catch(() => undefined);
+      void liar.hub.submit(entryOf(`liar-${number}`)).catch(() => undefined);
       await Promise.all(honest.map((hub) => write(hub, `${hub.name.replace(' ', '-')}-${number}`)));
     }
     const [away, there] = honest as [RealHub, RealHub];

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { exitCodeOf } from '../../src/cli/exit-codes.ts';
 import { chainNetwork } from '../../src/coin/chains.ts';
 import { type Connection, connect } from '../../src/db/connection.ts';
 import { freePort } from '../../src/devnet/processes/free-port.ts';
@@ -109,13 +110,28 @@ class Installation {
   }
 
   #start(part: Part): void {
+    this.#spawn(part);
+    // An operator tells the hub where everything is, as soon as it takes that.
+    if (part !== 'hub') return;
+    this.#registered = eventually('the hub takes modules', SETTLED_MS, () => {
+      this.#startHubAgain();
+      return done(registerModules(this.#plan));
+    });
+    this.#registered.catch(() => undefined); // told below
+  }
+
+  /** A hub ends where its account may not make its database: the operator starts it again. */
+  #startHubAgain(): void {
+    const { child, output } = this.#services.get('hub')!;
+    if (child.exitCode === null) return;
+    assert.equal(child.exitCode, exitCodeOf('DATABASE_REFUSED'), output());
+    this.#spawn('hub');
+  }
+
+  #spawn(part: Part): void {
     const variables = { ...variablesOf(this.#plan, part), DECODER_POLL_INTERVAL: 200, INDEXER_POLL_INTERVAL: 200 };
     const env = Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, String(value)]));
     this.#services.set(part, startServiceProcess(COMMANDS[part], env));
-    // An operator tells the hub where everything is, as soon as it takes that.
-    if (part !== 'hub') return;
-    this.#registered = eventually('the hub takes modules', SETTLED_MS, () => done(registerModules(this.#plan)));
-    this.#registered.catch(() => undefined); // told below
   }
 
   /** Waits until every service is ready and both replicas equal their sources at the node's block. */

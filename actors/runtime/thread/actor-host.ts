@@ -14,7 +14,7 @@ import { observeMachine } from '../observe.ts';
 
 const BEACON_INTERVAL_MS = 1_000;
 /** Pause between two looks at the event loop; a shorter one costs more than it tells. */
-const DELAY_RESOLUTION_MS = 50;
+const DELAY_RESOLUTION_MS = 200;
 const DEFAULT_MAILBOX_LIMIT = 256;
 
 interface HostOptions<ToActor extends Protocol> {

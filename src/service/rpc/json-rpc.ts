@@ -155,8 +155,17 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
       await pay({ calls: 1 });
       const work = async (aside: Aside) => {
         const began = performance.now();
-        const outcome = await table.answer(call, callerOf(aside), request.log);
-        charge({ ms: Math.min(performance.now() - began, MOST_CHARGED_MS) });
+        let waitedMs = 0; // another program's time
+        const timed: Aside = async (wait) => {
+          const from = performance.now();
+          try {
+            return await aside(wait);
+          } finally {
+            waitedMs += performance.now() - from;
+          }
+        };
+        const outcome = await table.answer(call, callerOf(timed), request.log);
+        charge({ ms: Math.min(performance.now() - began - waitedMs, MOST_CHARGED_MS) });
         return outcome;
       };
       try {

@@ -22,6 +22,7 @@ test('four hubs with a database each have one configuration, with a hub lost, an
     await until('each sees three', () => nodes.every(({ mesh }) => mesh.peers.length === 3));
     const places = await Promise.all(nodes.map(({ hub }, at) => hub.submit(change(`p${at}`, 'first'))));
     assert.ok(places.every((seq) => seq >= 1));
+    await until('each has all', () => nodes.every(({ hub }) => hub.standing.seq >= Math.max(...places)));
 
     // What no hub can carry out takes no number: later writes of this hub are not held up.
     const tooLong = change('p', 'x'.repeat(1_025));

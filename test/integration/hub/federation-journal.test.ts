@@ -91,10 +91,34 @@ test('EQUIVOCATION_PREVENTED: another vote for one place is not kept, nor are th
   await journal.keepVotes([vote(1, 'cc', 'prepare', 1)]);
 });
 
+test('a name that differs in case only is refused by what the log has written, refused and removed before', async () => {
+  const one = await open();
+  let [last, number] = ['', 0];
+  const write = async (...edits: (readonly [coin: string, module: string, value: string | null])[]) => {
+    const config = edits.map(([coin, module, value]) => ({ coin, network: 'mainnet', module, param: 'user', value }));
+    const operations = [signOperation(SET, number, JSON.stringify({ config }), KEY)];
+    const batch = { seq: ++number, previous: last, time: 1_700_000_000_000 + number, operations };
+    last = digestOf(batch);
+    const { refused } = await one.journal.apply({ batch, votes: [] }, last);
+    return refused.get(0) ?? null;
+  };
+  assert.equal(await write(['BTC', 'm', 'a']), null);
+  assert.match((await write(['LTC', 'm', 'a'], ['btc', 'm', 'a']))!, /^btc differs in case only from BTC/);
+  assert.equal(await write(['ltc', 'm', 'a']), null, 'the one before has written nothing');
+  assert.match((await write(['ltc', 'm', null], ['btc', 'm', 'a']))!, /^btc differs/, 'nor removed anything');
+  assert.match((await write(['BTC', 'M', 'a']))!, /^BTC\/mainnet\/M differs in case only from BTC\/mainnet\/m/);
+  assert.equal(await write(['BTC', 'm', null], ['BTC', 'M', 'a']), null);
+  assert.match((await write(['BTC', 'm', 'a']))!, /differs in case only from BTC\/mainnet\/M/);
+  assert.match((await write(['BTC', 'n', 'a'], ['BTC', 'N', 'a']))!, /differs in case only/);
+  assert.equal(await write(['BTC', 'N', 'a']), null);
+  const kept = await rows(one.connection, 'SELECT coin, module FROM configs ORDER BY coin, module');
+  assert.deepEqual(kept.map((row) => `${row['coin']}/${row['module']}`).sort(), ['BTC/M', 'BTC/N', 'ltc/m']);
+});
+
 test('a batch, its log entry and the numbers of submitters are written together', async () => {
   const one = await open();
   const operation = batchOf(1, '').operations[0]!;
-  await one.journal.keepOperation(operation);
+  await one.journal.keepOperations([operation]);
   assert.deepEqual((await one.journal.load(0)).pending, [operation]);
   const { last } = await applyAll(one, 3);
   const restored = await one.journal.load(0);
@@ -223,7 +247,7 @@ test('the log below a checkpoint is pruned, and its state goes to another hub in
   await assert.rejects(late.journal.replaceState(offer), { code: 'LOG_OUT_OF_ORDER' });
   for (const hash of missing) await late.journal.keepChunk(hash, (await one.journal.chunk(hash))!);
   assert.deepEqual(await late.journal.missingChunks(offer.manifest), []);
-  await late.journal.keepOperation(batchOf(CHECKPOINT_INTERVAL, '').operations[0]!);
+  await late.journal.keepOperations([batchOf(CHECKPOINT_INTERVAL, '').operations[0]!]);
   await late.journal.keepVotes([vote(1, 'aa'), vote(CHECKPOINT_INTERVAL + 1, 'bb')]);
   const applied = await late.journal.replaceState(offer);
   assert.deepEqual(await late.journal.applied(), applied);

@@ -104,11 +104,24 @@ test('tables that everybody may write to are bounded in a hub without a key: pas
     hub.database,
     `INSERT INTO governance_proposals (${proposal})
        SELECT CONCAT('more:', seq), 'standalone', CONCAT('Q', seq), '1', 'voting', 1, 9e12, '[]' FROM seq_1_to_9992`,
-    `INSERT INTO configs (coin, network, module, param_name, param_value) SELECT 'LTC', 'x', CONCAT('m', seq), 'name', 'n' FROM seq_1_to_20000`
+    `INSERT INTO configs (coin, network, module, param_name, param_value) SELECT 'LTC', 'x', CONCAT('m', seq), 'name', 'n' FROM seq_1_to_100000`
   );
   const proposed = { parameter: 'NEW', current_value: '1', proposed_value: '1.1' };
   assert.match((await hub.call('propose', proposed)).json.result.error, /keeps 20000 proposals/);
   const entry = (module: string) => ({ config: { LTC: { x: { [module]: { name: 'other' } } } } });
-  assert.match((await refusal('updateconfig', entry('new'))).message, /20000 entries at most/);
+  assert.match(
+    (await refusal('updateconfig', entry('new'))).message,
+    /100000 entries and 20971520 bytes of values at most/
+  );
   assert.equal(await refusal('updateconfig', entry('m1')), undefined);
+  await sql(
+    hub.database,
+    'DELETE FROM configs',
+    `INSERT INTO configs (coin, network, module, param_name, param_value)
+       SELECT 'LTC', 'x', CONCAT('m', seq), 'user', REPEAT('n', 1024) FROM seq_1_to_20480`
+  );
+  assert.match((await refusal('updateconfig', entry('new'))).message, /bytes of values at most/);
+  const shorter = { config: { LTC: { x: { m1: { user: 'n' } } } } };
+  assert.equal(await refusal('updateconfig', shorter), undefined);
+  assert.equal(await refusal('updateconfig', entry('new')), undefined);
 });

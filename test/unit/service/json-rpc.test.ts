@@ -65,6 +65,7 @@ function service(options: Partial<RpcOptions> & { readonly key?: string } = {}) 
         throw new PlatformError('RECORD_UNKNOWN', { reason: 'no price of LTC yet' });
       }
     }),
+    waits: rpcMethod({ summary, result, write: true, run: (_, { aside }) => aside(() => setTimeout(200, 'waited')) }),
     health: rpcMethod({ summary, result, write: false, run: () => new RpcAnswer(503, { status: 'degraded' }) }),
     nothing: rpcMethod({ summary, result, write: false, run: () => undefined })
   };
@@ -485,4 +486,13 @@ test('a probe that fails is 503: who looks at the status alone must not take it 
     assert.deepEqual([answer.statusCode, answer.json().error.code], [status, -32603]);
   }
   await app.close();
+});
+
+test('time in which another program works costs a caller nothing', async () => {
+  const { app } = service();
+  await Promise.all(Array.from({ length: 80 }, () => post(app, call('waits', {}))));
+  const began = performance.now();
+  await post(app, call('echo', { value: 1 }));
+  const tookMs = performance.now() - began;
+  assert.ok(tookMs < 1_000, `${tookMs} ms: 80 waits of 200 ms would be owed for 10,000`);
 });

@@ -16,6 +16,12 @@ export function phaseOf(state: ConsensusState, rules: Pick<Rules, 'keys' | 'self
   return leaderOf(rules, state.view) === rules.self ? 'leading' : 'following';
 }
 
+/** Returns whether something waits to be decided: else nothing has a time limit of less than seconds. */
+export function isDeciding({ isChanging, pending, slots, applied }: ConsensusState): boolean {
+  if (isChanging || pending.size > 0) return true;
+  return [...slots.values()].some(({ seq, accepted }) => seq > applied.seq && accepted !== null);
+}
+
 /** Returns how far a place is at a hub. */
 export function placePhaseOf({ applied, stable, slots }: ConsensusState, seq: number): PlacePhase {
   if (seq <= applied.seq) return 'applied';

@@ -1,7 +1,7 @@
 import { type Connection, rows } from '../../../db/connection.ts';
+import { stampOf } from '../../store/configs.ts';
 import type { Operation } from '../consensus/messages.ts';
 import { readCapability } from '../rounds/operations.ts';
-import { stampOf } from './config-state.ts';
 import type { StateMachine } from './state-machine.ts';
 
 const COLUMNS = [

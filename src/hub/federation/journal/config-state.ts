@@ -1,7 +1,7 @@
 import { type Connection, rows } from '../../../db/connection.ts';
 import { hasCode, PlatformError } from '../../../errors.ts';
 import { isConfigEdit } from '../../config-edits.ts';
-import { applyConfigEdits, type ConfigEdit, countConfigs } from '../../store/configs.ts';
+import { applyAlone, type ConfigEdit, countConfigs, forgetConfigs, stampOf } from '../../store/configs.ts';
 import type { Operation } from '../consensus/messages.ts';
 import type { StateMachine } from './state-machine.ts';
 
@@ -60,13 +60,15 @@ export const CONFIG_STATE: StateMachine = {
     try {
       if (isFirst && (await countConfigs(connection)) > 0)
         throw new PlatformError('REQUEST_INVALID', { reason: 'the set has a configuration' });
-      await applyConfigEdits(connection, edits, Math.floor(time / 1000));
+      await applyAlone(connection, edits, Math.floor(time / 1000));
       return null;
     } catch (caught) {
       if (!hasCode(caught, 'REQUEST_INVALID')) throw caught;
       return String(caught.detail['reason']);
     }
   },
+
+  undone: forgetConfigs,
 
   async dump(connection: Connection): Promise<readonly string[]> {
     const found = await rows(
@@ -81,6 +83,7 @@ export const CONFIG_STATE: StateMachine = {
       `INSERT INTO configs_before_set (${COLUMNS}, updated_at) SELECT ${COLUMNS}, updated_at FROM configs`
     );
     await connection.query('DELETE FROM configs');
+    forgetConfigs(connection);
     for (let at = 0; at < dumped.length; at += ROWS_AT_ONCE) {
       const values = dumped.slice(at, at + ROWS_AT_ONCE).map((row) => {
         const [coin, network, module, param, value, stamp] = JSON.parse(row) as [...string[], number];
@@ -90,8 +93,3 @@ export const CONFIG_STATE: StateMachine = {
     }
   }
 };
-
-/** Returns epoch seconds as MariaDB reads them: connections have the time zone UTC. */
-export function stampOf(seconds: number): string {
-  return new Date(seconds * 1_000).toISOString().slice(0, 19).replace('T', ' ');
-}

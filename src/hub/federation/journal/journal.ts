@@ -21,6 +21,8 @@ const MOST_EVIDENCE = 100;
 const KEPT_STATES = 3;
 /** Characters of votes that are written by one statement. */
 const MOST_AT_ONCE = 1_048_576;
+/** Number of MariaDB's for a row that is there. */
+const DUPLICATE_KEY = 1062;
 /** Batches that are removed at once. */
 const MOST_REMOVED = 10_000;
 
@@ -77,35 +79,43 @@ export class Journal {
    * @throws {PlatformError} EQUIVOCATION_PREVENTED when another one stands for the same place: this hub has signed it before
    */
   async keepVotes(votes: readonly StoredVote[]): Promise<void> {
+    const values = votes.map((stored) => [...placeOf(stored.signed.message), JSON.stringify(stored)] as const);
+    // Who was away may commit two hundred long places at once, each with its proof.
+    const parts = inParts(values, ([, , , , stored]) => stored.length);
+    const insert = 'INTO consensus_votes (view, seq, kind, digest, stored) VALUES ?';
+    try {
+      if (parts.length === 1) return void (await this.#connection.query(`INSERT ${insert}`, parts));
+    } catch (caught) {
+      if (Object(caught).errno !== DUPLICATE_KEY) throw caught;
+    }
     await this.#together(async () => {
-      const values = votes.map((stored) => [...placeOf(stored.signed.message), JSON.stringify(stored)] as const);
-      // Who was away may commit two hundred long places at once, each with its proof.
-      for (const some of inParts(values, ([, , , , stored]) => stored.length))
-        await this.#connection.query('INSERT IGNORE INTO consensus_votes (view, seq, kind, digest, stored) VALUES ?', [
-          some
-        ]);
-      const places = votes.map(({ signed: { message } }) => placeOf(message).slice(0, 3));
-      const kept = await rows(
-        this.#connection,
-        'SELECT view, seq, kind, digest FROM consensus_votes WHERE (view, seq, kind) IN (?)',
-        [places]
-      );
-      const digests = new Map(kept.map((row) => [[row['view'], row['seq'], row['kind']].join('/'), row['digest']]));
-      for (const { signed } of votes) {
-        const [view, seq, kind, digest] = placeOf(signed.message);
-        const before = digests.get([view, seq, kind].join('/'));
-        if (before !== digest)
-          throw new PlatformError('EQUIVOCATION_PREVENTED', { kind, view, seq, reason: `${before} was signed before` });
-      }
+      for (const some of parts) await this.#connection.query(`INSERT IGNORE ${insert}`, [some]);
+      await this.#checkVotes(votes);
     });
   }
 
-  /** Keeps an operation of this hub until it is applied. */
-  async keepOperation(operation: Operation): Promise<void> {
-    const { submitter, number } = operation;
-    await this.#connection.query('REPLACE INTO consensus_pending (submitter, number, operation) VALUES (?)', [
-      [submitter, number, JSON.stringify(operation)]
-    ]);
+  async #checkVotes(votes: readonly StoredVote[]): Promise<void> {
+    const places = votes.map(({ signed: { message } }) => placeOf(message).slice(0, 3));
+    const kept = await rows(
+      this.#connection,
+      'SELECT view, seq, kind, digest FROM consensus_votes WHERE (view, seq, kind) IN (?)',
+      [places]
+    );
+    const digests = new Map(kept.map((row) => [[row['view'], row['seq'], row['kind']].join('/'), row['digest']]));
+    for (const { signed } of votes) {
+      const [view, seq, kind, digest] = placeOf(signed.message);
+      const before = digests.get([view, seq, kind].join('/'));
+      if (before !== digest)
+        throw new PlatformError('EQUIVOCATION_PREVENTED', { kind, view, seq, reason: `${before} was signed before` });
+    }
+  }
+
+  /** Keeps operations of this hub until they are applied. */
+  async keepOperations(operations: readonly Operation[]): Promise<void> {
+    for (const some of inParts(operations, ({ body }) => body.length))
+      await this.#connection.query('REPLACE INTO consensus_pending (submitter, number, operation) VALUES ?', [
+        some.map((operation) => [operation.submitter, operation.number, JSON.stringify(operation)])
+      ]);
   }
 
   /**
@@ -129,6 +139,7 @@ export class Journal {
         const reason = await this.#carryOut(operation, batch);
         if (reason !== null) refused.set(place, reason);
       }
+      await this.#writeNumbers(batch.operations);
       await this.#connection.query('INSERT INTO consensus_log (seq, digest, log_time, committed) VALUES (?)', [
         [batch.seq, digest, batch.time, JSON.stringify(committed)]
       ]);
@@ -217,11 +228,7 @@ export class Journal {
       await this.#connection.query('DELETE FROM consensus_numbers');
       if (manifest.next.size > 0)
         await this.#connection.query('INSERT INTO consensus_numbers (submitter, next) VALUES ?', [[...manifest.next]]);
-      for (const [submitter, next] of manifest.next)
-        await this.#connection.query('DELETE FROM consensus_pending WHERE submitter = ? AND number < ?', [
-          submitter,
-          next
-        ]);
+      await this.#forgetPending(manifest.next);
       await this.#writeManifest(stable.seq, text);
       await this.#writeStable(stable);
       await this.#writeLastSeq(stable.seq);
@@ -275,18 +282,26 @@ export class Journal {
   }
 
   async #carryOut(operation: Operation, batch: Batch): Promise<string | null> {
-    const { submitter, number } = operation;
     await this.#connection.query('SAVEPOINT operation');
     const reason = await this.#machine.apply(this.#connection, operation, batch.time);
     if (reason !== null) await this.#connection.query('ROLLBACK TO SAVEPOINT operation');
-    await this.#connection.query('REPLACE INTO consensus_numbers (submitter, next) VALUES (?)', [
-      [submitter, number + 1]
-    ]);
-    await this.#connection.query('DELETE FROM consensus_pending WHERE submitter = ? AND number <= ?', [
-      submitter,
-      number
-    ]);
     return reason;
+  }
+
+  /** Keeps the next number of each submitter; its operations below wait no more. */
+  async #writeNumbers(operations: readonly Operation[]): Promise<void> {
+    const next = new Map(operations.map(({ submitter, number }) => [submitter, number + 1]));
+    if (next.size > 0)
+      await this.#connection.query('REPLACE INTO consensus_numbers (submitter, next) VALUES ?', [[...next]]);
+    await this.#forgetPending(next);
+  }
+
+  async #forgetPending(next: ReadonlyMap<string, number>): Promise<void> {
+    for (const [submitter, number] of next)
+      await this.#connection.query('DELETE FROM consensus_pending WHERE submitter = ? AND number < ?', [
+        submitter,
+        number
+      ]);
   }
 
   /** Keeps the state of a checkpoint in parts. @returns its digest: the tables, the clock of the log and the numbers of submitters */
@@ -343,6 +358,7 @@ export class Journal {
       return answer;
     } catch (caught) {
       await this.#connection.query('ROLLBACK').catch(() => undefined); // the connection may be lost; then it is rolled back as well
+      this.#machine.undone?.(this.#connection);
       throw caught;
     }
   }

@@ -1,9 +1,9 @@
 import { findNetwork } from '../../../coin/find-network.ts';
 import type { Connection } from '../../../db/connection.ts';
+import { stampOf } from '../../store/configs.ts';
 import { certificateOf } from '../matters/attestations.ts';
 import type { Attestation, Matter, MatterKind, Proposal, Reorg, Swap } from '../matters/records.ts';
 import { actionStatement, reorgStatement } from '../matters/rules.ts';
-import { stampOf } from './config-state.ts';
 
 /** Tables that methods read, by what they are made from. */
 const TABLES: Readonly<Record<MatterKind, string>> = {

@@ -40,6 +40,7 @@ export function setState({ rounds, matters }: SetRules): StateMachine {
     async apply(connection, operation, time) {
       return machineOf(operation.body).apply(connection, operation, time);
     },
+    undone: (connection) => CONFIG_STATE.undone?.(connection),
     async dump(connection) {
       const lines = [...(await CONFIG_STATE.dump(connection))];
       for (const [at, machine] of others.entries())

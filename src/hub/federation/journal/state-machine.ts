@@ -12,6 +12,8 @@ export interface StateMachine {
    * @returns why it cannot be carried out, the same on all hubs: then the caller undoes it; null when it is done
    */
   apply(connection: Connection, operation: Operation, time: number): Promise<string | null>;
+  /** Called after the caller's transaction was undone. */
+  undone?(connection: Connection): void;
   /** Returns all rows in an order of their own, whatever order they were written in, each as one line. */
   dump(connection: Connection): Promise<readonly string[]>;
   /** Replaces all rows by dumped ones. What was there before is kept aside. */

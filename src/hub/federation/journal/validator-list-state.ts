@@ -1,4 +1,5 @@
 import { type Connection, rows } from '../../../db/connection.ts';
+import { stampOf } from '../../store/configs.ts';
 import type { Operation } from '../consensus/messages.ts';
 import type { MatterRules } from '../matters/rules.ts';
 import {
@@ -9,7 +10,6 @@ import {
   MOST_WAITING,
   readListChanges
 } from '../matters/validator-list.ts';
-import { stampOf } from './config-state.ts';
 import type { StateMachine } from './state-machine.ts';
 
 /** Columns of the list and of the hubs' words about it, as a dump has them. */

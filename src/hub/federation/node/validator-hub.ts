@@ -3,7 +3,7 @@ import { PlatformError } from '../../../errors.ts';
 import { isCommitted } from '../consensus/certificates.ts';
 import type { ConsensusEvent, Effect } from '../consensus/events.ts';
 import type { Committed, Message, Operation, Signed } from '../consensus/messages.ts';
-import { type HubPhase, phaseOf } from '../consensus/phase.ts';
+import { type HubPhase, isDeciding, phaseOf } from '../consensus/phase.ts';
 import { RESEND_MS, type Rules } from '../consensus/rules.ts';
 import { type ConsensusState, operationKey, restore, type StoredVote } from '../consensus/state.ts';
 import { step } from '../consensus/step.ts';
@@ -21,7 +21,7 @@ import { Capabilities } from './capabilities.ts';
 import { PricePublishing } from './price-publishing.ts';
 import { PriceRounds } from './price-rounds.ts';
 import { StateFetch } from './state-fetch.ts';
-import { packed, readHeard, submissionsOf, typeOf } from './wire.ts';
+import { packed, readHeard, submissionsOf } from './wire.ts';
 import { Witness } from './witness.ts';
 
 /** Options of a hub in validator mode. */
@@ -59,7 +59,8 @@ interface ValidatorOptions {
   readonly onHalt: (reason: PlatformError) => void;
 }
 
-const TICK_MS = 50;
+/** Pause between two looks at the clock, and while nothing waits to be decided. */
+const [TICK_MS, CALM_TICK_MS] = [50, 500];
 /** Batches of one answer to a hub that is behind. */
 const MOST_ENTRIES = 100;
 /** Batches that are fetched one by one; who is further behind is offered the state of a checkpoint. */
@@ -91,8 +92,12 @@ export class ValidatorHub {
   #numbers = 0;
   /** Messages that are signed together, by one write. */
   #unsigned: Extract<Effect, { type: 'vote' }>[] = [];
+  /** Operations of this hub that are kept together, by one write. */
+  readonly #unkept: Operation[] = [];
   #writing: Promise<void> = Promise.resolve();
-  #ticking: NodeJS.Timeout | null = null;
+  #ticking: NodeJS.Timeout | undefined;
+  /** Pause between its looks at the clock; 0: it looks no more. */
+  #tickMs = 0;
   #stableSeq = 0;
   /** Time since which fewer peers are connected than a quorum needs, epoch milliseconds; null: there are enough. */
   #lonelySince: number | null = null;
@@ -174,7 +179,7 @@ export class ValidatorHub {
     await this.#loadFacts();
     const next = restored.applied.next.get(key.pubkey) ?? 0;
     this.#numbers = restored.pending.reduce((most, { number }) => Math.max(most, number + 1), next);
-    this.#ticking = setInterval(() => this.#tick(), TICK_MS);
+    this.#pace();
     for (const { type, operations } of submissionsOf(restored.pending)) this.#gossip.publish(type, { set, operations });
   }
 
@@ -191,7 +196,7 @@ export class ValidatorHub {
    * @throws {PlatformError} REQUEST_INVALID when all hubs refuse it  @throws {PlatformError} NO_QUORUM
    */
   async submit(body: string): Promise<number> {
-    const { key, set, journal, rules, writeTimeoutMs, now } = this.#options;
+    const { key, set, rules, writeTimeoutMs, now } = this.#options;
     const gossip = this.#gossip;
     if (this.#isEnded || !this.#state) throw new PlatformError('HUB_HALTED');
     if (this.#lonelySince !== null && now() - this.#lonelySince >= LONELY_MS)
@@ -215,11 +220,8 @@ export class ValidatorHub {
       const { number, sig } = operation;
       this.#callers.set(operationKey(operation), { number, sig, resolve, reject, timer });
     });
-    this.#write(async () => {
-      await journal.keepOperation(operation);
-      this.#take({ type: 'operation.submitted', operation });
-      gossip.publish(typeOf(operation), { set, operations: [operation] });
-    });
+    this.#unkept.push(operation);
+    if (this.#unkept.length === 1) this.#write(() => this.#keepOperations());
     return answer;
   }
 
@@ -289,6 +291,8 @@ export class ValidatorHub {
 
   #take(event: ConsensusEvent): void {
     if (this.#isEnded || !this.#state) return;
+    const now = this.#options.now();
+    if (now > this.#state.now + TICK_MS && event.type !== 'clock.ticked') this.#take({ type: 'clock.ticked', now });
     const { state, effects } = step(this.#state, event, this.#options.rules);
     this.#state = state;
     if (state.stable.seq > this.#stableSeq && state.applied.seq >= state.stable.seq) {
@@ -296,6 +300,16 @@ export class ValidatorHub {
       this.#write(() => this.#options.journal.keepStable(state.stable, this.#options.logKeep));
     }
     for (const effect of effects) this.#carryOut(effect);
+    this.#pace();
+  }
+
+  /** Looks at the clock as often as it matters: each look wakes a core. */
+  #pace(): void {
+    const pauseMs = this.#state && isDeciding(this.#state) ? TICK_MS : CALM_TICK_MS;
+    if (pauseMs === this.#tickMs || this.#isEnded) return;
+    this.#tickMs = pauseMs;
+    clearInterval(this.#ticking);
+    this.#ticking = setInterval(() => this.#tick(), pauseMs);
   }
 
   #carryOut(effect: Effect): void {
@@ -360,6 +374,16 @@ export class ValidatorHub {
     if (now < (this.#toldAt.get(place) ?? 0) + RESEND_MS) return false;
     this.#toldAt.set(place, now);
     return true;
+  }
+
+  /** Keeps and tells all operations of this hub that wait: one write. */
+  async #keepOperations(): Promise<void> {
+    const { journal, set } = this.#options;
+    const operations = this.#unkept.splice(0);
+    await journal.keepOperations(operations);
+    for (const operation of operations) this.#take({ type: 'operation.submitted', operation });
+    for (const { type, operations: some } of submissionsOf(operations))
+      this.#gossip.publish(type, { set, operations: some });
   }
 
   /** Signs, keeps and sends all votes that wait: one write, one envelope. */
@@ -490,7 +514,7 @@ export class ValidatorHub {
   /** Votes no more, and tells all callers. */
   #leave(reason: PlatformError): void {
     this.#isEnded = true;
-    if (this.#ticking) clearInterval(this.#ticking);
+    clearInterval(this.#ticking);
     for (const { timer, reject } of this.#callers.values()) {
       clearTimeout(timer);
       reject(reason);

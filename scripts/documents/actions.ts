@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ACTIONS } from '../../src/coin/action/names.ts';
+import { CHAINS, chainNetwork } from '../../src/coin/chains.ts';
 import { HANDLERS, isBuilt, UNBUILT_FORMATS } from '../../src/indexer/actions/handlers.ts';
 import { ROOT } from '../root.ts';
 import { conditionOf } from './action-conditions.ts';
@@ -22,6 +23,10 @@ function unbuiltFormats(): string {
     .map(([action, formats]) => `${action} ${formats.join(', ')}`)
     .join('; ');
 }
+
+const LEAST_PAYMENTS = CHAINS.map((chain) => chainNetwork(chain, 'mainnet'))
+  .map(({ leastPayment, ticker }) => `${leastPayment.toLocaleString('en')} satoshis of ${ticker}`)
+  .join(', ');
 
 const HEAD = `# Actions
 
@@ -129,6 +134,7 @@ Other indexers do not have these rules. Each has a height in the profile (\`acti
 | LOCKED_CAPS | An ISSUE is refused if its DECIMALS would round a locked cap | 1.5 units in whole ones would be 2, above what was promised for ever |
 | KEPT_TERMS | The terms of a CALLBACK stay as they are while anybody but the owner has units, those in the escrow of an offer too: while the supply is more than the owner's balance | Below it, units in offers count as nobody's. An owner whose holders all offer theirs could change the price to 0 and take everything for nothing |
 | UNPAID_ENDS | An order that does not pay for a match within its time ends. Its seller has his units back | A bid needs no escrow: one of 40 bytes that nobody means to pay would take every offer of its pair from the market, for ever |
+| UNPAID_DUST | An order does not end with a match that is worth less than nodes take as a payment to any address: ${LEAST_PAYMENTS} | Whoever sold one unit to a bid, for less than can be paid, would end it, whatever its size |
 | PAID_EDITS | An edit of an offer pays for the days beyond 90 by which it stays open longer | An offer of many years would cost what one of 90 days does, and an edit of 20 bytes |
 | LIMITS | One action or block costs others a bounded amount: see below | A few hundred bytes make millions of rows |
 
@@ -168,7 +174,7 @@ From the height of REFUSED_TICKERS on, by default 0, a ticker gets an id in \`in
 - Formats 1 and 2 are recorded as \`ORDER_CANCEL\`, \`ORDER_EDIT\` and so on. Events without a text are actions too: \`ORDER_MATCH\`, \`ORDER_EXPIRE\`, \`DISPENSE\`, \`DISPENSER_CLOSE\` and so on. They have no transaction, except DISPENSE and COINPAY. Their source is that of the offer, or the payer. An ownership that changes hands is an action \`ISSUE\` beside it, with its transaction; an ownership that returns to its owner makes none.
 - Orders match if the maker's GIVE over GET is not below the taker's GET over GIVE. They match at the maker's price: the best price first, then the oldest. A fill is the largest, up to what both have left, by which neither gets a worse price than he asked: the taker gives what his units cost at the maker's price, rounded up to the next unit of his token (FAIR_FILLS). Two orders without such a fill do not match, though their prices meet; the taker goes on to the next one. An order is complete when either side is used up, or when what it still gets pays for no unit of what it gives; the rest of its GIVE returns to its source in the same action.
 - An ownership counts as one unit and changes hands whole, against an exact amount. Swaps match exact amounts of both sides, the oldest first. The coins of both sides are those of this chain.
-- A match with the chain's coin waits 7,200 s for a COINPAY. The first output of the COINPAY's transaction that goes to the payee and suffices pays it, as one action; what an output has paid, it pays no other match. A COINPAY without such an output leaves no action. One that comes too late is refused, below LIMITS once for each such output. Without payment the seller gets the units of the match back, and his order is smaller by them. The order that did not pay ends (UNPAID_ENDS). In \`order_matches\` the tick 0 is the chain's coin.
+- A match with the chain's coin waits 7,200 s for a COINPAY. The first output of the COINPAY's transaction that goes to the payee and suffices pays it, as one action; what an output has paid, it pays no other match. A COINPAY without such an output leaves no action. One that comes too late is refused, below LIMITS once for each such output. Without payment the seller gets the units of the match back, and his order is smaller by them. The order that did not pay ends (UNPAID_ENDS), unless the match is worth less than can be paid (UNPAID_DUST). In \`order_matches\` the tick 0 is the chain's coin.
 - A cancelled or expired order with awaited payments returns the rest at once, and ends with the last of them. If a payment never comes for an order that was swept, the DESTINATION of the SWEEP gets the units of the match.
 - A dispenser serves payments of the coin or of valid SENDs, those of the paid address first, then oldest first, each with what the earlier ones left. A refused dispense leaves the payment to the next dispenser. A dispenser closes after 1,000 dispenses since its last refill. An edit by GET_ADDRESS refills from its own balance.
 - GET_ADDRESS may be another address if it has DISPENSER_PREFERENCE 2, took payments for the source before, or got no id in an earlier block. Any action that met it there gave it an id, even a refused one. From DISPENSER_LIMITS on such a dispenser is an action of its own, not a command of a BATCH. Then an address that set no preference is for the first source that opens a dispenser there, in the block in which the address is new; only that source may come back. One that set 1 is for itself alone. Currencies are AUD, BRL, CAD, CHF, CNY, EUR, GBP, INR, JPY, KRW, MXN and USD.

@@ -31,6 +31,8 @@ interface ChainFacts {
   readonly dustFloor: number;
   /** Satoshis below which an output costs that many more in fees; 0 when no output does. */
   readonly softDust: number;
+  /** Least satoshis that every kind of address can be paid by an output that costs no extra fee. */
+  readonly leastPayment: number;
   /** Satoshis per 1000 virtual bytes below which miners take no transaction by default. */
   readonly leastMinedRate: number;
   /** Whether nodes accept replacements by default. @see docs/operating/networks.md */
@@ -82,6 +84,7 @@ const CHAIN_FACTS: Readonly<Record<Chain, ChainFacts>> = {
     dustRelayRate: 3_000,
     dustFloor: 0,
     softDust: 0,
+    leastPayment: 546,
     leastMinedRate: 1_000,
     replacesByDefault: true,
     usualMostRate: 3_000,
@@ -96,6 +99,7 @@ const CHAIN_FACTS: Readonly<Record<Chain, ChainFacts>> = {
     dustRelayRate: 30_000,
     dustFloor: 0,
     softDust: 0,
+    leastPayment: 5_460,
     leastMinedRate: 1_000,
     replacesByDefault: false,
     usualMostRate: 3_000,
@@ -111,6 +115,7 @@ const CHAIN_FACTS: Readonly<Record<Chain, ChainFacts>> = {
     dustRelayRate: 0,
     dustFloor: 100_000,
     softDust: 1_000_000,
+    leastPayment: 1_000_000,
     leastMinedRate: 1_000_000,
     replacesByDefault: true,
     usualMostRate: 1_000_000,

@@ -17,6 +17,7 @@ import { View } from '../../src/indexer/state/view.ts';
 export const TEST_RULES: Rules = {
   coin: 'BTC',
   isRegtest: true,
+  leastPayment: 546n * 10n ** 10n,
   gasTick: 'GAS',
   gasIssuer: undefined,
   rewardPool: 'E',

@@ -5,6 +5,9 @@ import type { Doing, Lists, Owed, ReferenceTransaction, Side, SideFields, Test, 
 const TRADE_FIELDS =
   'GIVE_COIN GIVE_TICK GIVE_AMOUNT GIVE_OWNERSHIP GET_COIN GET_TICK GET_AMOUNT GET_OWNERSHIP GET_ADDRESS EXPIRATION ALLOW_LIST BLOCK_LIST MEMO';
 
+/** Least payment that nodes take, in 10^-18 of a BTC. */
+const LEAST_PAYMENT = 546n * 10n ** 10n;
+
 /** A quotient of which any rest counts as one more of the last place. */
 function cutUp(dividend: bigint, divisor: bigint, places: number): bigint {
   const whole = cut(dividend / divisor, places);
@@ -321,7 +324,8 @@ export abstract class Offers extends Books {
     owed.buyer.giveLeft += owed.coins;
     owed.buyer.getLeft += owed.sold.amount;
     this.finishOwed(doing, owed, 'expired');
-    if (owed.buyer.status === 'open') this.endTrade(doing, owed.buyer, 'expired', owed.buyer.source);
+    const isPayable = owed.coins >= LEAST_PAYMENT;
+    if (isPayable && owed.buyer.status === 'open') this.endTrade(doing, owed.buyer, 'expired', owed.buyer.source);
   }
 
   protected finishOwed(doing: Doing, owed: Owed, status: string): void {

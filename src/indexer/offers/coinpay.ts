@@ -84,7 +84,8 @@ function fulfil(owed: Obligation, step: Step): void {
 
 /**
  * Ends a match that was not paid. The seller, or the address that a SWEEP gave its orders to, gets the escrow back. The
- * buyer's order gets back the amounts that the match had used; from the height of UNPAID_ENDS on it ends.
+ * buyer's order gets back the amounts that the match had used; from the height of UNPAID_ENDS on it ends, but not, from that of
+ * UNPAID_DUST on, with a payment that no node takes.
  */
 export function expireObligation({ index, seller, buyer }: Obligation, source: string): SystemAction {
   return {
@@ -103,11 +104,17 @@ export function expireObligation({ index, seller, buyer }: Obligation, source: s
       freePayer(owed, step);
       finish(owed, { status: 'expired', match: EXPIRED_MATCH }, step);
       const order = step.ledger.offer('order', buyer)!;
-      const isEnding = step.rules.isActive('UNPAID_ENDS', step.action.block.height) && order.status === 'open';
-      if (isEnding) endTrade(order, 'expired', order.source, step);
+      if (endsUnpaid(owed, step) && order.status === 'open') endTrade(order, 'expired', order.source, step);
       return true;
     }
   };
+}
+
+/** Returns whether an order ends with a match that it has not paid. What nodes take for dust, nobody could have paid. */
+function endsUnpaid({ coinAmount }: Obligation, { rules, action }: Step): boolean {
+  const { height } = action.block;
+  if (!rules.isActive('UNPAID_ENDS', height)) return false;
+  return coinAmount >= rules.leastPayment || !rules.isActive('UNPAID_DUST', height);
 }
 
 function freePayer({ buyer, coinAmount, give }: Obligation, { ledger }: Step): void {

@@ -12,6 +12,8 @@ export interface Rules {
   /** Ticker of the chain's own coin, as `BTC`. */
   readonly coin: string;
   readonly isRegtest: boolean;
+  /** Least amount of the chain's coin, in 10^-18, that can be paid to any address. */
+  readonly leastPayment: bigint;
   /** Ticker of the token in which fees are counted. */
   readonly gasTick: string;
   /** The only address that may issue the gas token. Where it is undefined, nobody may, except on regtest. */
@@ -36,6 +38,8 @@ export interface Rules {
   readonly readAddress: (text: string, coin: string, height: number) => string | undefined;
 }
 
+/** A satoshi in 10^-18 of a coin. */
+const SATOSHI = 10n ** 10n;
 const MAX_REMEMBERED = 5_000;
 /** Cache value of a text that is no address: the cache keeps no undefined. */
 const NONE = '';
@@ -75,6 +79,7 @@ export function rulesOf(profile: Profile, network: ChainNetwork, domain: string)
   return {
     coin: network.ticker,
     isRegtest: network.network === 'regtest',
+    leastPayment: BigInt(network.leastPayment) * SATOSHI,
     gasTick: profile.gasTick,
     gasIssuer: roles.GAS,
     rewardPool: roles.REWARD,

@@ -165,6 +165,29 @@ test('UNPAID_ENDS: a bid that nobody means to pay takes one offer from the marke
   assert.equal(ledger.balance('TOKA', 'B'), '10');
 });
 
+test('UNPAID_DUST: a bid outlives sales that are worth less than nodes take, and ends with one that could be paid', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 0, 'A', { A: '2000' });
+  act(ledger, ['B', 'ORDER|0|BTC||1|0|BTC|TOKA|100000000|0||999999999999']);
+  const bid = ledger.lastAction;
+  const wait = () => {
+    ledger.time += 2 * HOUR_S;
+    for (let block = 0; block < 11; block++) act(ledger, ['D', 'BROADCAST|0|tick']);
+  };
+  act(ledger, ['A', 'ORDER|0|BTC|TOKA|1|0|BTC||0.00000001'], ['A', 'ORDER|0|BTC|TOKA|545|0|BTC||0.00000545']);
+  assert.equal(ledger.balance('TOKA', 'A'), '1454');
+  wait();
+  assert.equal(ledger.balance('TOKA', 'A'), '2000');
+  assert.equal(ledger.offers.find(({ index }) => index === bid)?.status, 'open');
+  act(ledger, ['A', 'ORDER|0|BTC|TOKA|546|0|BTC||0.00000546']);
+  wait();
+  assert.equal(
+    ledger.offers.find(({ index }) => index === bid),
+    undefined
+  );
+  assert.equal(ledger.balance('TOKA', 'A'), '2000');
+});
+
 test('DISPENSER_LIMITS: a payment asks the dispensers of the paid address before those that strangers have there', () => {
   const ledger = new MemoryLedger();
   ledger.give('JUNK', 0, 'M', { M: '1000' });

@@ -2,7 +2,7 @@ import { readRow, selectList } from '../lists/columns.ts';
 import type { List } from '../lists/list.ts';
 import type { Page, ReadPage } from './list-reader.ts';
 import type { Query } from './reader.ts';
-import type { NamesAt, TokenName } from './token-names.ts';
+import type { NamesAt } from './token-names.ts';
 
 /** Rows of a page at most: each statement takes as many keys, so that a connection prepares one. */
 const MAX_KEYS = 100;
@@ -24,7 +24,7 @@ export async function readNamed(
   names: NamesAt,
   { what, isWanted }: WantedNames
 ): Promise<ReadPage & { readonly total: number }> {
-  const wanted = names.filter(what, ({ lower }) => isWanted(lower));
+  const wanted = await names.filter(what, isWanted);
   const total = wanted.length;
   const { kept, isLast } = pageOf(wanted, page);
   const last = kept.at(-1);
@@ -39,11 +39,11 @@ export async function readNamed(
 
 /** Returns the keys of a page in its order. @param wanted by ascending keys */
 function pageOf(
-  wanted: readonly TokenName[],
+  wanted: readonly number[],
   { limit, offset, cursor, isDescending }: Omit<Page, 'filter' | 'value'>
 ): { readonly kept: readonly number[]; readonly isLast: boolean } {
   const after = cursor === null ? null : Number(cursor.key);
-  const idsOf = (from: number, to: number) => wanted.slice(Math.max(0, from), Math.max(0, to)).map(({ id }) => id);
+  const idsOf = (from: number, to: number) => wanted.slice(Math.max(0, from), Math.max(0, to));
   if (isDescending) {
     const end = after === null ? wanted.length - offset : countBelow(wanted, after);
     return { kept: idsOf(end - limit, end).reverse(), isLast: end <= limit };
@@ -53,11 +53,11 @@ function pageOf(
 }
 
 /** Returns the number of ascending keys below one. */
-function countBelow(wanted: readonly TokenName[], id: number): number {
+function countBelow(wanted: readonly number[], id: number): number {
   let [low, high] = [0, wanted.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (wanted[middle]!.id < id) low = middle + 1;
+    if (wanted[middle]! < id) low = middle + 1;
     else high = middle;
   }
   return low;

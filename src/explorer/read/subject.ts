@@ -115,7 +115,7 @@ export async function findTicker(query: Query, names: ReadNames, tick: string): 
   const tokens = found.filter(({ token }) => token !== null);
   const token = tokens.find((each) => each.tick === tick) ?? tokens[0];
   if (token) return token.id;
-  return (await names()).find(tick)?.tickId ?? (found.find((each) => each.tick === tick) ?? found[0])?.id ?? null;
+  return (await names()).find(tick) ?? (found.find((each) => each.tick === tick) ?? found[0])?.id ?? null;
 }
 
 /** @throws {PlatformError} BLOCK_INDEX_INVALID */

@@ -125,9 +125,10 @@ const MAX_TICKERS = 100;
 /** Returns tokens whose names begin with a text in any case, the shortest first. */
 async function findTickers(names: ReadNames, name: string, most: number): Promise<string[]> {
   const wanted = name.toLowerCase();
-  const found = (await names()).filter(`begin ${wanted}`, ({ lower }) => lower.startsWith(wanted));
+  const known = await names();
+  const found = await known.filter(`begin ${wanted}`, (lower) => lower.startsWith(wanted));
   const first: string[] = [];
-  for (const { tick } of found) {
+  for (const tick of known.ticksOf(found)) {
     if (first.length === most && isBefore(first[most - 1]!, tick)) continue;
     const place = first.findIndex((other) => isBefore(tick, other));
     if (place >= 0) first.splice(place, 0, tick);

@@ -4,6 +4,7 @@ import { CircuitBreaker } from '../../../actors/runtime/thread/circuit.ts';
 import { type Chain, chainNetwork, type Network } from '../../coin/chains.ts';
 import { PRICE_CHAIN } from '../../coin/foreign-prices.ts';
 import type { Profile } from '../../coin/profile.ts';
+import type { KnownIds } from '../../consensus/ids-by-text.ts';
 import { openPool, type Pool } from '../../db/connection.ts';
 import { reportUntil } from '../../follower/reporting.ts';
 import { RETRY_DELAY_MS } from '../../follower/run.ts';
@@ -13,7 +14,6 @@ import { Progress } from '../block/progress.ts';
 import { ledgerBaseOf } from '../profile/base.ts';
 import type { Rules } from '../profile/rules.ts';
 import { PushSender } from '../pushes/push-sender.ts';
-import type { KnownTickers } from '../state/ticker-ids.ts';
 import { IndexerStore } from '../store/store.ts';
 import { recordTimeout } from '../store/timeouts.ts';
 import { IndexedBalances } from './balances.ts';
@@ -108,7 +108,7 @@ export class IndexerThread {
   }
 
   /** Ids of tickers; undefined while no database is open. */
-  get tickers(): KnownTickers | undefined {
+  get tickers(): KnownIds | undefined {
     return this.#store?.tickers;
   }
 

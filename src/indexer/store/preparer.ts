@@ -1,5 +1,6 @@
 import { formatAmount } from '../../consensus/amount.ts';
 import type { ChainNames, LeafChange } from '../../consensus/balance-leaf.ts';
+import { IdsByText, type KnownIds } from '../../consensus/ids-by-text.ts';
 import { MEDIAN_BLOCKS } from '../../consensus/median-time.ts';
 import { rows, type Statements } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
@@ -10,7 +11,6 @@ import type { Rules } from '../profile/rules.ts';
 import { splitPair, tickKey } from '../state/keys.ts';
 import { addSums, type MovedSums } from '../state/movements.ts';
 import type { RowChange, TableRow } from '../state/rows.ts';
-import { type KnownTickers, TickerIds } from '../state/ticker-ids.ts';
 import type { Token } from '../state/token.ts';
 import { type Changed, View } from '../state/view.ts';
 import { ChangedOffers } from './changed-offers.ts';
@@ -68,7 +68,7 @@ export class Preparer {
    * Ids of the tickers of all tokens, by `tickKey`. A ticker without an ISSUE is not kept, so naming one fills no
    * memory.
    */
-  #tickers = new TickerIds();
+  #tickers = new IdsByText();
   /** Ids for tables that would number their rows by themselves. */
   readonly #ids = new RowIds();
   #view = new View({ isWhole: false });
@@ -83,7 +83,7 @@ export class Preparer {
   }
 
   /** Ids of the tickers of all tokens, by `tickKey`. */
-  get tickers(): KnownTickers {
+  get tickers(): KnownIds {
     return this.#tickers;
   }
 

@@ -1,4 +1,5 @@
 import type { ChainNames } from '../../consensus/balance-leaf.ts';
+import type { KnownIds } from '../../consensus/ids-by-text.ts';
 import type { DatabaseBase } from '../../db/base.ts';
 import {
   type Connection,
@@ -20,7 +21,6 @@ import { plainText } from '../definitions/ascii.ts';
 import type { Rules } from '../profile/rules.ts';
 import { pricePushes, retractionPush, tipPush } from '../pushes/push.ts';
 import { enqueuePushes, readGeneration } from '../pushes/queue.ts';
-import type { KnownTickers } from '../state/ticker-ids.ts';
 import { writeDecisions } from './decision-writer.ts';
 import { bindLedgerBase, noteFirst, refuseForeignBlocks } from './ledger-base.ts';
 import { LeftOutSums } from './left-out-sums.ts';
@@ -162,7 +162,7 @@ export class IndexerStore {
   }
 
   /** Ids of the tickers of all tokens, by `tickKey`, those of blocks that are being written included. */
-  get tickers(): KnownTickers {
+  get tickers(): KnownIds {
     return this.#preparer.tickers;
   }
 

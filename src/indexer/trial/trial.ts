@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { parseCommand } from '../../coin/action/command.ts';
 import { PRICE_SETTLEMENT_S } from '../../coin/foreign-prices.ts';
 import { formatAmount } from '../../consensus/amount.ts';
+import type { KnownIds } from '../../consensus/ids-by-text.ts';
 import { type Connection, rows } from '../../db/connection.ts';
 import { inSnapshot } from '../../db/in-snapshot.ts';
 import { PlatformError } from '../../errors.ts';
@@ -19,7 +20,6 @@ import { type FactKey, Missing, type PriceRound } from '../state/facts.ts';
 import { pairKey, tickKey } from '../state/keys.ts';
 import type { Output } from '../state/payment.ts';
 import { Scouting } from '../state/scouting.ts';
-import type { KnownTickers } from '../state/ticker-ids.ts';
 import { View } from '../state/view.ts';
 import { factLoader } from '../store/facts/loader.ts';
 import { readTimes } from '../store/facts/offers.ts';
@@ -64,7 +64,7 @@ interface TrialParts {
   readonly connection: Connection;
   readonly rules: Rules;
   /** Ids of the tickers of all tokens, by `tickKey`. */
-  readonly tickers: KnownTickers;
+  readonly tickers: KnownIds;
   /** Rounds of prices in the ledger of another chain; undefined where the ledger has its own. */
   readonly rounds: readonly PriceRound[] | undefined;
 }

@@ -1,9 +1,9 @@
 import { PRICE_SETTLEMENT_S } from '../../coin/foreign-prices.ts';
+import type { KnownIds } from '../../consensus/ids-by-text.ts';
 import type { Connection, Pool } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { Rules } from '../profile/rules.ts';
 import type { PriceRound } from '../state/facts.ts';
-import type { KnownTickers } from '../state/ticker-ids.ts';
 import { readRounds } from '../store/facts/signers.ts';
 import { Pace } from './pace.ts';
 import { MOST_MS, type Trial, type TrialQuestion, tryAction } from './trial.ts';
@@ -15,7 +15,7 @@ interface TrialsOptions {
   readonly prices: Pick<Pool, 'query'> | null;
   readonly rules: Rules;
   /** Ids of tickers; undefined while the indexer has no database. */
-  readonly tickers: () => KnownTickers | undefined;
+  readonly tickers: () => KnownIds | undefined;
   /** Returns whether blocks wait to be written. */
   readonly isBusy: () => boolean;
 }

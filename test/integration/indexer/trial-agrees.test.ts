@@ -7,13 +7,13 @@ import { ReferenceRun } from '../../../lab/reference/run.ts';
 import { addressesOf, Writer } from '../../../lab/reference/texts.ts';
 import { DEFAULT_LIMITS } from '../../../src/coin/limits.ts';
 import { formatAmount } from '../../../src/consensus/amount.ts';
+import type { KnownIds } from '../../../src/consensus/ids-by-text.ts';
 import { MEDIAN_BLOCKS } from '../../../src/consensus/median-time.ts';
 import { type Connection, connect } from '../../../src/db/connection.ts';
 import type { ExecutedBlock } from '../../../src/indexer/block/block.ts';
 import { executeBlocks } from '../../../src/indexer/block/execute.ts';
 import { feeOf } from '../../../src/indexer/profile/gas.ts';
 import { isRefusal, VALID } from '../../../src/indexer/rules/action-definition.ts';
-import type { KnownTickers } from '../../../src/indexer/state/ticker-ids.ts';
 import { View } from '../../../src/indexer/state/view.ts';
 import { factLoader } from '../../../src/indexer/store/facts/loader.ts';
 import { loadBooks } from '../../../src/indexer/store/facts/offers.ts';
@@ -49,7 +49,7 @@ interface Tried {
 async function blockOf(
   { source, data, feeSats }: Tried,
   run: ReferenceRun,
-  { connection, tickers }: { readonly connection: Connection; readonly tickers: KnownTickers }
+  { connection, tickers }: { readonly connection: Connection; readonly tickers: KnownIds }
 ): Promise<ExecutedBlock> {
   const view = new View({ isWhole: false });
   await loadBooks(connection, view);

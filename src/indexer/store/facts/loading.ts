@@ -1,11 +1,11 @@
+import type { KnownIds } from '../../../consensus/ids-by-text.ts';
 import type { Statements } from '../../../db/connection.ts';
-import type { KnownTickers } from '../../state/ticker-ids.ts';
 import type { View } from '../../state/view.ts';
 
 /** Tickers as a loader needs them. Those of tokens are all in memory. */
 export interface Tickers {
   /** Ids by `tickKey`. */
-  readonly ids: KnownTickers;
+  readonly ids: KnownIds;
 }
 
 /** Connection, view and tickers for the load of facts of one kind. */

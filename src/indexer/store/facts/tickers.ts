@@ -1,13 +1,13 @@
+import { IdsByText } from '../../../consensus/ids-by-text.ts';
 import { rows, type Statements } from '../../../db/connection.ts';
 import { tickKey } from '../../state/keys.ts';
-import { TickerIds } from '../../state/ticker-ids.ts';
 
 /** Tickers that one statement reads. */
 const TICKERS_PER_STATEMENT = 20_000;
 
 /** Reads the ids of the tickers of all tokens. @returns them by `tickKey` */
-export async function readTickers(reader: Statements, perStatement = TICKERS_PER_STATEMENT): Promise<TickerIds> {
-  const tickers = new TickerIds();
+export async function readTickers(reader: Statements, perStatement = TICKERS_PER_STATEMENT): Promise<IdsByText> {
+  const tickers = new IdsByText();
   let last = -1;
   for (;;) {
     const page = await rows<{ id: number; tick: string }>(

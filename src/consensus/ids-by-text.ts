@@ -1,9 +1,9 @@
-import { sha256 } from '../../consensus/commitment-hashes.ts';
+import { sha256 } from './commitment-hashes.ts';
 
-/** Ids of tickers by `tickKey`, for whoever looks one up. */
-export type KnownTickers = Pick<ReadonlyMap<string, number>, 'get' | 'has' | 'size'>;
+/** Ids by texts, for whoever looks one up. */
+export type KnownIds = Pick<ReadonlyMap<string, number>, 'get' | 'has' | 'size'>;
 
-/** Words of a digest. Nobody finds two tickers with one digest of 160 bits. */
+/** Words of a digest. Nobody finds two texts with one digest of 160 bits. */
 const DIGEST_WORDS = 5;
 /** Words of a slot: a digest, and the id behind it, which is 0 in an empty slot. */
 const SLOT_WORDS = DIGEST_WORDS + 1;
@@ -11,16 +11,16 @@ const WORD_BYTES = 4;
 const FEWEST_SLOTS = 1_024;
 /** Part of the slots that may be full, so that a search ends soon. */
 const MOST_FULL = 2 / 3;
-/** Tickers that are remembered with their keys. */
+/** Texts that are remembered as they are. */
 const MOST_RECENT = 10_000;
 const HIGHEST_ID = 2 ** 32 - 1;
 
 /**
- * Ids of the tickers of all tokens, by `tickKey`, outside the heap: up to 72 bytes each, however long.
+ * Ids of texts, such as the tickers of all tokens by `tickKey`, outside the heap: up to 72 bytes each, however long the text.
  *
  * Anybody may issue a token with 16 bytes of a BATCH. A `Map` takes no more than 2^24 keys, and throws.
  */
-export class TickerIds implements KnownTickers {
+export class IdsByText implements KnownIds {
   #slots = new Uint32Array(FEWEST_SLOTS * SLOT_WORDS);
   #size = 0;
   /** Ids of those that were asked for lately, 0 for none: a block asks for each of its tokens several times. */
@@ -42,7 +42,7 @@ export class TickerIds implements KnownTickers {
 
   /** @throws {RangeError} for an id that is no whole number from 1 to 2^32 - 1 */
   set(key: string, id: number): void {
-    if (!Number.isInteger(id) || id < 1 || id > HIGHEST_ID) throw new RangeError(`${id} is no id of a ticker`);
+    if (!Number.isInteger(id) || id < 1 || id > HIGHEST_ID) throw new RangeError(`${id} is no id of a text`);
     if (this.#recent.get(key) === id) return;
     this.#note(key, id);
     if (this.#size + 1 > (MOST_FULL * this.#slots.length) / SLOT_WORDS) this.#grow();

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { TickerIds } from '../../../src/indexer/state/ticker-ids.ts';
+import { IdsByText } from '../../../src/consensus/ids-by-text.ts';
 import fc from '../../support/fast-check.ts';
 
 const key = fc.oneof(fc.nat(40).map(String), fc.string({ maxLength: 250 }));
 const id = fc.oneof(fc.integer({ min: 1, max: 50 }), fc.constantFrom(1, 2 ** 31, 2 ** 32 - 1));
 
-test('tickers have the ids that a map would give them', () => {
+test('texts have the ids that a map would give them', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(key, id)), fc.array(key), (entries, others) => {
-      const [ids, expected] = [new TickerIds(), new Map<string, number>()];
+      const [ids, expected] = [new IdsByText(), new Map<string, number>()];
       for (const [name, number] of entries) {
         ids.set(name, number);
         expected.set(name, number);
@@ -24,8 +24,8 @@ test('tickers have the ids that a map would give them', () => {
   );
 });
 
-test('very many tickers, however long, are outside the heap and found as before', () => {
-  const ids = new TickerIds();
+test('very many texts, however long, are outside the heap and found as before', () => {
+  const ids = new IdsByText();
   const count = 60_000;
   const nameOf = (at: number) => `${at}`.padStart(250, 'toka.');
   for (let at = 1; at <= count; at++) ids.set(nameOf(at), at);
@@ -35,7 +35,7 @@ test('very many tickers, however long, are outside the heap and found as before'
 });
 
 test('an id that has no place beside a digest is refused', () => {
-  const ids = new TickerIds();
+  const ids = new IdsByText();
   for (const bad of [0, -1, 1.5, 2 ** 32, Number.NaN]) assert.throws(() => ids.set('toka', bad), RangeError);
   assert.equal(ids.size, 0);
 });

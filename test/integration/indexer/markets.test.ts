@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { connect } from '../../../src/db/connection.ts';
 import type { ChainBlock } from '../../../src/indexer/block/block.ts';
+import { readMarketsById, writeMarketRows } from '../../../src/indexer/store/markets/market-rows.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { addAllBlocks, dumpIndexer } from '../../support/indexer-database.ts';
@@ -135,6 +137,57 @@ test('markets more than a day old are refreshed, the oldest first, 25 in a block
   const swept = [...Array(25).fill(3 + DAY), ...Array(5).fill(4 + DAY)];
   assert.deepEqual(await updated(chain, 1), swept);
   assert.deepEqual(await updated(chain, 6), swept, 'in one group');
+});
+
+test('figures count each match of a day that has many, and the newest before it', async () => {
+  const tradeOf = (amount: string, wanted: string) => [GIVES_A(amount, wanted), GIVES_B(wanted, amount)];
+  const many = (count: number, wanted: string) => Array.from({ length: count }, () => tradeOf('1', wanted)).flat();
+  const before = blocksOf(1, ISSUED, [600, ...many(25, '4')]);
+  for (const [count, wanted] of [
+    [20, '5'],
+    [21, '5'],
+    [40, '8']
+  ] as const) {
+    const chain = [...before, ...blocksOf(3, [600 + 3 * DAY, ...many(count, wanted)])];
+    const price = (1 / Number(wanted)).toString();
+    const change = [(100 * 4) / Number(wanted) - 100, 25 * Number(wanted) - 100].map(String);
+    assert.deepEqual(await marketsOf(await indexed(chain)), [
+      {
+        id: 1,
+        updated: 600 + 3 * DAY,
+        TOKB: `${price} 0 0 0.25 ${price} ${price} ${change[0]} ${count * Number(wanted)}`,
+        TOKA: `${wanted} 0 0 4 ${wanted} ${wanted} ${change[1]} ${count}`
+      }
+    ]);
+  }
+});
+
+test('a block that touches very many pairs reads their figures in few statements', async () => {
+  const names = Array.from({ length: 30 }, (_, at) => `TOK${String.fromCharCode(67 + (at % 20))}${at}`);
+  const pairs = names.flatMap((one, at) => names.slice(at + 1).map((other) => [one, other] as const));
+  const issues = names.map((name): Action => ['A', `ISSUE|0|${name}|||0||1000`]);
+  const orders = pairs.map(([one, other]): Action => ['A', `ORDER|0|BTC|${one}|1|0|BTC|${other}|1`]);
+  const takers = pairs.slice(0, 40).map(([one, other]): Action => ['B', `ORDER|0|BTC|${other}|1|0|BTC|${one}|1`]);
+  const paid = names.map((name): Action => ['A', `SEND|0|${name}|100|B`]);
+  const database = await indexed(blocksOf(1, [0, ...issues], [600, ...paid, ...orders], [700, ...takers]));
+  const connection = await connect(database);
+  try {
+    const ids = Array.from(pairs, (_, at) => at + 1);
+    const markets = await readMarketsById(connection, ids);
+    const dump = async () => await marketsOf(database);
+    const written = await dump();
+    let statements = 0;
+    const query = ((...given: Parameters<typeof connection.query>) => {
+      statements += 1;
+      return connection.query(...given);
+    }) as typeof connection.query;
+    await writeMarketRows({ query }, markets);
+    assert.equal(markets.length, 435);
+    assert.ok(statements < 30, `${statements} statements`);
+    assert.deepEqual(await dump(), written);
+  } finally {
+    connection.destroy();
+  }
 });
 
 test('rows are the same in groups of any size and after a rollback', async () => {

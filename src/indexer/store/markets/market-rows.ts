@@ -1,10 +1,11 @@
 import { rows, type Statements } from '../../../db/connection.ts';
 import { chunks, write } from '../../../db/statement-batch.ts';
-import { readDecimal, readWholeOrNull } from '../read-decimal.ts';
+import { readDecimal } from '../read-decimal.ts';
 import { tupleOf } from '../row-encoder.ts';
 import { insert } from '../row-writer.ts';
 import { VALID_STATUS } from '../valid-status.ts';
-import { DAY_S, figuresOf, formatPrice, type PairTrade, priceOf } from './market-figures.ts';
+import { DAY_S, priceOf } from './market-figures.ts';
+import { readFigures } from './market-reads.ts';
 import { type Market, marketKey, type Pair } from './market-refreshes.ts';
 
 /** Valid order with its newest status. */
@@ -17,13 +18,8 @@ export interface MarketOrder extends Pair {
 
 const PER_STATEMENT = 2_000;
 /** Markets whose figures one statement reads. */
-const MARKETS_AT_ONCE = 200;
-/** Most matches of a day, in each direction of a pair, that count for its figures: the newest ones. */
-const MOST_TRADES = 10_000;
+const MARKETS_AT_ONCE = 500;
 const PRICE_DIGITS = 80;
-const MATCHES_OF_PAIR = 'give_tick_id_get_tick_id_status_id';
-const BLOCKS = `STRAIGHT_JOIN actions a ON a.action_index = m.action_index
-  STRAIGHT_JOIN blocks b FORCE INDEX (block_index) ON b.block_index = a.block_index`;
 
 /** Reads those of the given orders that are valid, the oldest first. */
 export async function readMarketOrders(from: Statements, indexes: readonly number[]): Promise<MarketOrder[]> {
@@ -126,7 +122,10 @@ export async function writeMarketRows(to: Statements, markets: readonly Market[]
     const firsts = new Map(
       await Promise.all(times.map(async (time) => [time, await firstActionOfDay(to, time)] as const))
     );
-    const figures = await Promise.all(some.map((market) => readFigures(to, market, firsts.get(market.updated ?? 0)!)));
+    const figures = await readFigures(
+      to,
+      some.map((market) => ({ ...market, first: firsts.get(market.updated ?? 0)!.action }))
+    );
     const columns = ['id', 'tick1_id', 'tick2_id', 'coin1_id', 'coin2_id', 'last_updated', ...Object.keys(figures[0]!)];
     const tuples = some.map(({ id, tick1, tick2, coin, updated }, place) =>
       tupleOf([id, tick1, tick2, coin, coin, updated ?? 0, ...Object.values(figures[place]!)])
@@ -149,62 +148,4 @@ async function firstActionOfDay(from: Statements, time: number): Promise<{ reado
     [Math.max(0, time - DAY_S)]
   );
   return { action: first ? Number(first.action) : null };
-}
-
-/**
- * Returns all columns of a market's row that are figures. @param first the first action whose match may be of the last
- * day
- */
-async function readFigures(
-  from: Statements,
-  market: Market,
-  first: { readonly action: number | null }
-): Promise<Record<string, string>> {
-  const [trades, quotes] = await Promise.all([readTrades(from, market, first.action), readQuotes(from, market)]);
-  const dayAgo = (market.updated ?? 0) - DAY_S;
-  const day = trades.filter(({ time }) => time !== null && time >= dayAgo);
-  const before = trades.find(({ time }) => time === null || time <= dayAgo);
-  return { ...figuresOf({ last: trades[0] ?? null, dayAgo: before ?? null, day }), ...quotes };
-}
-
-/** Match with the time of its block; null if it is more than a day old. */
-type TimedTrade = PairTrade & { readonly time: number | null };
-
-/**
- * Reads the matches of a market from an action on, and the newest one below it in each direction, the newest first. Each
- * block that touches a market reads them, so they are no more than MOST_TRADES in a direction.
- */
-async function readTrades(from: Statements, { tick1, tick2 }: Market, first: number | null): Promise<TimedTrade[]> {
-  const ways = [[tick1, tick2], ...(tick1 === tick2 ? [] : [[tick2, tick1]])];
-  const parts = ways.flatMap(([give, get]) => {
-    const select = (time: string, joined: string, rest: string) =>
-      `(SELECT m.action_index AS at, ${time} AS time, m.give_tick_id AS given, m.give_amount, m.get_amount
-        FROM order_matches m FORCE INDEX (${MATCHES_OF_PAIR}) ${joined}
-        WHERE m.give_tick_id = ${give} AND m.get_tick_id = ${get} AND m.status_id = ${VALID_STATUS}
-          AND m.give_coin_id = m.get_coin_id AND m.give_amount IS NOT NULL AND m.get_amount IS NOT NULL ${rest})`;
-    const below = first === null ? '' : `AND m.action_index < ${first}`;
-    const older = select('NULL', '', `${below} ORDER BY m.action_index DESC LIMIT 1`);
-    if (first === null) return [older];
-    const newest = `AND m.action_index >= ${first} ORDER BY m.action_index DESC LIMIT ${MOST_TRADES}`;
-    return [older, select('b.block_time', BLOCKS, newest)];
-  });
-  const found = await rows<Record<string, string | number | null>>(
-    from,
-    `${parts.join(' UNION ALL ')} ORDER BY at DESC`
-  );
-  return found.map((row) => {
-    const [give, get] = [readDecimal(row['give_amount']), readDecimal(row['get_amount'])];
-    const [amount1, amount2] = Number(row['given']) === tick1 ? [give, get] : [get, give];
-    return { time: readWholeOrNull(row['time']), amount1, amount2 };
-  });
-}
-
-/** Returns the best bids and asks of open orders, both directions together. */
-async function readQuotes(from: Statements, { id }: Market): Promise<Record<string, string>> {
-  const [found] = await rows<Record<string, string | null>>(
-    from,
-    `SELECT MAX(price1) AS tick1_bid, MIN(price1) AS tick1_ask, MAX(price2) AS tick2_bid, MIN(price2) AS tick2_ask
-     FROM open_orders WHERE market_id = ${id}`
-  );
-  return Object.fromEntries(Object.entries(found!).map(([name, price]) => [name, formatPrice(BigInt(price ?? 0))]));
 }

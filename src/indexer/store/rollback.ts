@@ -1,18 +1,18 @@
 import { formatAmount } from '../../consensus/amount.ts';
 import { rows, type Statements } from '../../db/connection.ts';
 import { pages } from '../../db/pages.ts';
-import { blankToken, type Issued, issuedToken } from '../actions/tokens/issue.ts';
 import type { Rules } from '../profile/rules.ts';
 import { retractPushes } from '../pushes/queue.ts';
 import { RELEASED } from '../staking/release.ts';
 import { LIVE_STATUSES } from '../state/offer.ts';
-import { LOCKS, type LockName, type Token } from '../state/token.ts';
+import type { Token } from '../state/token.ts';
 import { deleteFrom } from './delete-rows.ts';
 import { readToken } from './facts/tokens.ts';
 import { readUndoneLinks, unmapFiles } from './file-mappings.ts';
 import { readMarketUndo, undoMarkets } from './markets/market-undo.ts';
-import { readDecimal, readWhole } from './read-decimal.ts';
+import { readDecimal } from './read-decimal.ts';
 import { checkSanity } from './sanity.ts';
+import { replay } from './token-replay.ts';
 import { writeTokens } from './token-rows.ts';
 import { VALID_STATUS } from './valid-status.ts';
 
@@ -261,8 +261,6 @@ async function restoreHeldOwnerships(
 /** Pairs of address and token, and tokens, of one statement. */
 const PAIRS_PER_STATEMENT = 1_000;
 const TOKENS_PER_STATEMENT = 500;
-/** ISSUEs of a token that one statement reads. */
-const ISSUES_PER_STATEMENT = 2_000;
 
 interface Moved {
   readonly address_id: number;
@@ -326,12 +324,7 @@ async function restore(connection: Statements, { moved, issued }: Undo, height: 
   const ticks = [...new Set([...supplies.keys(), ...issued])];
   const tokens: Token[] = [];
   for (const page of pages(ticks, TOKENS_PER_STATEMENT))
-    for (const token of await readTokens(connection, page)) {
-      const replayed = issued.has(token.id) ? await replay(connection, token) : token;
-      // Which offer holds the ownership is no matter of ISSUEs.
-      const { escrowActionIndex } = token;
-      tokens.push({ ...replayed, escrowActionIndex, supply: token.supply - (supplies.get(token.id) ?? 0n) });
-    }
+    await restoreTokens(connection, page, { issued, supplies }, tokens);
   await writeTokens(connection, tokens);
   await checkSanity([connection], ticks);
 }
@@ -377,52 +370,25 @@ async function readTokens(connection: Statements, ids: readonly number[]): Promi
   return found.map(readToken);
 }
 
-/** Returns a token as its remaining valid ISSUEs make it, applied one after the other. */
-async function replay(connection: Statements, { id, tick, actionIndex, supply }: Token): Promise<Token> {
-  let token: Token | undefined;
-  for (let after = 0; ; ) {
-    const issues = await readIssues(connection, id, after);
-    token ??= { ...blankToken(id, tick, actionIndex, String(issues[0]?.['source'] ?? '')), supply };
-    for (const row of issues) token = issuedToken(readIssued(row), token, Number(row['action_index']));
-    if (issues.length < ISSUES_PER_STATEMENT) return token;
-    after = Number(issues.at(-1)!['action_index']);
-  }
-}
-
-/** Reads the next valid ISSUEs of a ticker behind an action, the oldest first. An owner may have sent millions. */
-async function readIssues(connection: Statements, tick: number, after: number) {
-  return await rows<Record<string, string | number | null>>(
+/** Adds some tokens as they were before the undone actions. */
+async function restoreTokens(
+  connection: Statements,
+  ticks: readonly number[],
+  { issued, supplies }: Pick<Undo, 'issued'> & { readonly supplies: ReadonlyMap<number, bigint> },
+  tokens: Token[]
+): Promise<void> {
+  const found = await readTokens(connection, ticks);
+  const replayed = await replay(
     connection,
-    `SELECT i.*, s.address AS source, a.address AS transfer, c.tick AS callback_tick FROM issues i
-     JOIN actions x ON x.action_index = i.action_index JOIN index_addresses s ON s.id = x.source_id
-     LEFT JOIN index_addresses a ON a.id = i.transfer_id LEFT JOIN index_tickers c ON c.id = i.callback_tick_id
-     WHERE i.tick_id = ? AND i.action_index > ? AND i.status_id = ${VALID_STATUS}
-     ORDER BY i.action_index LIMIT ${ISSUES_PER_STATEMENT}`,
-    [tick, after]
+    found.filter(({ id }) => issued.has(id))
   );
-}
-
-/** Reads the fields of an ISSUE from its row in `issues`. */
-function readIssued(row: Readonly<Record<string, string | number | null>>): Issued {
-  const text = (name: string) => (row[name] == null ? null : String(row[name]));
-  const amount = (name: string) => (row[name] == null ? undefined : readDecimal(row[name]));
-  const number = (name: string) => (row[name] == null ? undefined : readWhole(row[name]));
-  const list = (name: string) => (row[name] == null ? undefined : { root: readWhole(row[name]) });
-  const callbackTick = text('callback_tick');
-  return {
-    maxSupply: amount('max_supply'),
-    maxMint: amount('max_mint'),
-    mintAddressMax: amount('mint_address_max'),
-    callbackAmount: amount('callback_amount'),
-    mintStartBlock: number('mint_start_block'),
-    mintStopBlock: number('mint_stop_block'),
-    callbackBlock: number('callback_block'),
-    decimals: number('decimals') ?? null,
-    description: text('description'),
-    callbackTick: callbackTick === null ? null : { tick: callbackTick },
-    transfer: text('transfer'),
-    allowList: list('allow_list'),
-    blockList: list('block_list'),
-    locks: Object.fromEntries(LOCKS.map((lock) => [lock, text(lock) ?? ''])) as Record<LockName, string>
-  };
+  for (const token of found) {
+    // Which offer holds the ownership is no matter of ISSUEs.
+    const { id, escrowActionIndex } = token;
+    tokens.push({
+      ...(replayed.get(id) ?? token),
+      escrowActionIndex,
+      supply: token.supply - (supplies.get(id) ?? 0n)
+    });
+  }
 }

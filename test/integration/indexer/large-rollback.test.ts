@@ -53,6 +53,34 @@ test('a rollback of large blocks deletes in parts, and leaves what was there bef
   assert.equal(Math.max(...deleted), MOST_DELETED);
 });
 
+test('a rollback reads the ISSUEs of many tokens together, and of none more than once', async () => {
+  const database = await createDatabase('indexer');
+  const store = await IndexerStore.open(database, RULES, 60);
+  const batches = (text: (n: number) => string) =>
+    [0, 1].map((part) => `BATCH|0|${Array.from({ length: 200 }, (_, n) => text(200 * part + n)).join(';')}`);
+  await store.addBlocks([block(1, 'ISSUE|0|TOKA', ...batches((n) => `ISSUE|0|TOKA.${n}|${n + 1}|||x`))]);
+  await store.addBlocks([block(2, ...batches((n) => `ISSUE|0|TOKA.${n}|${n + 2}||2`))]);
+  await store.addBlocks([block(3, ...Array.from({ length: 10 }, () => batches(() => 'ISSUE|1|TOKA.7|y')).flat())]);
+  const before = await kept(database);
+  await store.addBlocks([block(4, ...batches((n) => `ISSUE|0|TOKA.${n}|9||3|z||B|||1`))]);
+  const connection = await connect(database, { several: true });
+  const given: string[] = [];
+  const watched = {
+    query: async (...statement: Parameters<Connection['query']>) => {
+      given.push(JSON.stringify(statement[0]));
+      return await connection.query(...statement);
+    }
+  } as Statements;
+  await connection.query('START TRANSACTION');
+  await rollBack(watched, 4, RULES);
+  await connection.query('COMMIT');
+  await connection.end();
+  store.close();
+  assert.deepEqual(await kept(database), before);
+  const reads = given.filter((statement) => /\bFROM issues\b/.test(statement));
+  assert.ok(reads.length > 0 && reads.length < 12, `${reads.length} statements`);
+});
+
 test('a rollback reads what it undoes, however much of the same kind stays', async () => {
   const database = await createDatabase('indexer');
   const store = await IndexerStore.open(database, RULES, 60);

@@ -156,8 +156,17 @@ interface OpenOrder {
   readonly expiration: string | null;
 }
 
+/** Open orders among the newest of a pair. */
+interface OpenOrders {
+  readonly open: readonly OpenOrder[];
+  /** Whether the pair has more orders than are looked at: anybody may have made the newest ones, and ended them. */
+  readonly isCut: boolean;
+}
+
+const NO_ORDERS: OpenOrders = { open: [], isCut: false };
+
 /** Reads the open ones of the newest orders of a pair. */
-async function readOpen(query: Query, pair: Pair, owner?: number): Promise<OpenOrder[]> {
+async function readOpen(query: Query, pair: Pair, owner?: number): Promise<OpenOrders> {
   const sides = ofOrders(pair);
   const gives = 'o.give_tick_id <=> ?';
   const [base, quote] = [`IF(${gives}, o.give_amount, o.get_amount)`, `IF(${gives}, o.get_amount, o.give_amount)`];
@@ -170,13 +179,20 @@ async function readOpen(query: Query, pair: Pair, owner?: number): Promise<OpenO
      ${owner === undefined ? '' : 'AND ? = (SELECT a.source_id FROM actions a WHERE a.action_index = o.action_index)'}`,
     [sides[0], sides[0], sides[0], sides[0], ...bothWays(sides), ...(owner === undefined ? [] : [owner])]
   );
-  return found.map((row) => ({
-    action_index: Number(row['action_index']),
-    type: row['type'] === 'sell' ? 'sell' : 'buy',
-    amount: leftAmount(String(row['amount'])),
-    price: priceOf(amountOf(row['base']), amountOf(row['quote'])),
-    expiration: row['expiration'] === null ? null : String(row['expiration'])
-  }));
+  const open = found.map(
+    (row): OpenOrder => ({
+      action_index: Number(row['action_index']),
+      type: row['type'] === 'sell' ? 'sell' : 'buy',
+      amount: leftAmount(String(row['amount'])),
+      price: priceOf(amountOf(row['base']), amountOf(row['quote'])),
+      expiration: row['expiration'] === null ? null : String(row['expiration'])
+    })
+  );
+  const [counted] = await query<{ count: number }>(
+    `SELECT COUNT(*) AS count FROM (SELECT 1 FROM orders o WHERE ${inPair('o')} AND o.status_id = ${VALID} LIMIT ${MAX_ORDERS + 1}) c`,
+    bothWays(sides)
+  );
+  return { open, isCut: Number(counted?.count ?? 0) > MAX_ORDERS };
 }
 
 export const marketOrders: RecordMethod = {
@@ -194,13 +210,13 @@ export const marketOrders: RecordMethod = {
   read: async (asked) => {
     const pair = await readPair(asked);
     const { page, limit, order } = asked.question;
-    const open = pair ? await readOpen(asked.query, pair, await readAddress(asked)) : [];
+    const { open, isCut } = pair ? await readOpen(asked.query, pair, await readAddress(asked)) : NO_ORDERS;
     const sign = order === 'asc' ? 1 : -1;
     const sorted = open.toSorted((a, b) => sign * (a.action_index - b.action_index));
     const data = sorted
       .slice((page - 1) * limit, page * limit)
       .map((each) => ({ ...each, amount: plain(each.amount), price: plain(each.price) }));
-    return { data, total: open.length };
+    return { data, total: isCut ? null : open.length };
   }
 };
 
@@ -210,17 +226,24 @@ export const orderbook: RecordMethod = {
   summary: `The order book of a pair: the open orders among its newest ${MAX_ORDERS}, by price`,
   tag: 'State',
   paths: [`market/${PARTS}/orderbook`],
-  schema: Type.Object({ market: Text, bids: LevelsSchema, asks: LevelsSchema }),
+  schema: Type.Object({
+    market: Text,
+    bids: LevelsSchema,
+    asks: LevelsSchema,
+    is_cut: Type.Boolean({
+      description: 'whether the pair has older orders, which were not looked at: open ones of these are missing'
+    })
+  }),
   read: async (asked) => {
     const { tick1, tick2 } = asked.question.parameters;
     const pair = await readPair(asked);
-    const open = pair ? await readOpen(asked.query, pair) : [];
+    const { open, isCut } = pair ? await readOpen(asked.query, pair) : NO_ORDERS;
     const side = (type: OpenOrder['type']) =>
       levelsOf(
         open.filter((order) => order.type === type),
         type === 'sell'
       );
-    return { market: `${tick1}/${tick2}`, bids: side('buy'), asks: side('sell') };
+    return { market: `${tick1}/${tick2}`, bids: side('buy'), asks: side('sell'), is_cut: isCut };
   }
 };
 

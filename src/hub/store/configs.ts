@@ -69,14 +69,26 @@ export async function selectConfigState(connection: Connection): Promise<ConfigS
 
 /** Facts that a write of the configuration is checked against. */
 interface KnownConfigs {
-  /** Every name as it is written: `BTC`, `BTC/mainnet`, `BTC/mainnet/btc-indexer`. */
-  readonly names: Set<string>;
-  /** One of the spellings of each name, by its lower case. */
-  readonly spellings: Map<string, string>;
-  /** Its size, or more: an entry that is written anew counts twice until all are counted again. */
-  most: ConfigSize;
+  /** Bytes of the value of each entry, by its whole name: `BTC/mainnet/btc-indexer/host`. */
+  readonly lengths: Map<string, number>;
+  /** Entries below each name as it is written: `BTC`, `BTC/mainnet`, `BTC/mainnet/btc-indexer`. */
+  readonly names: Map<string, number>;
+  /** Spellings of each of these, by its lower case. */
+  readonly spellings: Map<string, readonly string[]>;
+  /** Bytes of all values. */
+  bytes: number;
   /** Epoch seconds of the newest change, 0 when there is none. */
   newest: number;
+}
+
+/** Outcome of a write that is not made yet. */
+interface ConfigChange {
+  /** Bytes of the new value of each entry that it writes, by its whole name; null for one that it removes. */
+  readonly lengths: ReadonlyMap<string, number | null>;
+  /** Entries by which each name has more, or fewer. */
+  readonly names: ReadonlyMap<string, number>;
+  /** Bytes by which all values are longer. */
+  readonly bytes: number;
 }
 
 /** Knowledge of writers that alone write to their database: what they read once stays true. */
@@ -87,12 +99,28 @@ export function forgetConfigs(connection: Connection): void {
   KEPT.delete(connection);
 }
 
-/** Writes as `applyConfigEdits` does, as the only writer of its database. @param nowS  epoch seconds of the change */
-export async function applyAlone(connection: Connection, edits: readonly ConfigEdit[], nowS: number): Promise<void> {
-  const isRemoved = edits.some(({ value }) => value === null);
-  const known = isRemoved ? undefined : KEPT.get(connection);
+/**
+ * Writes as `applyConfigEdits` does, as the only writer of its database. What is refused costs the database nothing: one that lies may ask
+ * for that a thousand times in a batch.
+ *
+ * @param nowS  epoch seconds of the change
+ * @param isFirst  whether it is refused where the configuration has entries
+ */
+export async function applyAlone(
+  connection: Connection,
+  edits: readonly ConfigEdit[],
+  nowS: number,
+  isFirst = false
+): Promise<void> {
+  const known = KEPT.get(connection) ?? (await readKnown(connection));
+  KEPT.set(connection, known);
+  if (isFirst && known.lengths.size > 0)
+    throw new PlatformError('REQUEST_INVALID', { reason: 'the set has a configuration' });
+  const change = judge(known, edits);
   KEPT.delete(connection);
-  KEPT.set(connection, await apply(connection, edits, { nowS, known }));
+  const newest = await write(connection, edits, { known, nowS });
+  take(known, change);
+  KEPT.set(connection, Object.assign(known, { newest }));
 }
 
 /**
@@ -102,26 +130,97 @@ export async function applyAlone(connection: Connection, edits: readonly ConfigE
  * @throws {PlatformError} REQUEST_INVALID for a name that differs from another one in case only, and for too many entries
  */
 export async function applyConfigEdits(connection: Connection, edits: readonly ConfigEdit[]): Promise<void> {
-  await apply(connection, edits, { nowS: null });
+  const known = await readKnown(connection);
+  judge(known, edits);
+  await write(connection, edits, { known, nowS: await clockOf(connection) });
 }
 
-/** @param nowS  epoch seconds of the change; null: by the clock of the database */
-async function apply(
+/**
+ * Returns what a write changes: first it removes, then it writes.
+ *
+ * @throws {PlatformError} REQUEST_INVALID for a name that differs from another one in case only, and for too many entries
+ */
+function judge(known: KnownConfigs, edits: readonly ConfigEdit[]): ConfigChange {
+  const lengths = new Map<string, number | null>();
+  const names = new Map<string, number>();
+  const spelled = new Map<string, string>();
+  let bytes = 0;
+  const lengthOf = (entry: string) => (lengths.has(entry) ? lengths.get(entry) : known.lengths.get(entry)) ?? null;
+  const put = (edit: ConfigEdit, length: number | null) => {
+    const entry = entryOf(edit);
+    const before = lengthOf(entry);
+    lengths.set(entry, length);
+    bytes += (length ?? 0) - (before ?? 0);
+    const more = Number(length !== null) - Number(before !== null);
+    if (more !== 0) for (const name of namesOf(edit)) names.set(name, (names.get(name) ?? 0) + more);
+  };
+  const isThere = (name: string) => (known.names.get(name) ?? 0) + (names.get(name) ?? 0) > 0;
+  for (const edit of edits) if (edit.value === null) put(edit, null);
+  const written = edits.filter(({ value }) => value !== null);
+  for (const edit of written) {
+    for (const name of namesOf(edit)) {
+      if (isThere(name)) continue;
+      const small = name.toLowerCase();
+      const other = spelled.get(small) ?? known.spellings.get(small)?.find(isThere);
+      if (other !== undefined && other !== name) {
+        const reason = `${name} differs in case only from ${other}, which the configuration has: write that, or remove it with null`;
+        throw new PlatformError('REQUEST_INVALID', { reason });
+      }
+      spelled.set(small, name);
+    }
+    put(edit, Buffer.byteLength(edit.value!));
+  }
+  const added = [...lengths].reduce(
+    (sum, [entry, length]) => sum + Number(length !== null) - Number(known.lengths.has(entry)),
+    0
+  );
+  if (written.length > 0 && !fits({ entries: known.lengths.size + added, bytes: known.bytes + bytes })) {
+    const reason = `the configuration has ${MOST.entries} entries and ${MOST.bytes} bytes of values at most: remove some with null`;
+    throw new PlatformError('REQUEST_INVALID', { reason });
+  }
+  return { lengths, names, bytes };
+}
+
+/** Makes a change to what is known. */
+function take(known: KnownConfigs, { lengths, names, bytes }: ConfigChange): void {
+  for (const [entry, length] of lengths)
+    if (length === null) known.lengths.delete(entry);
+    else known.lengths.set(entry, length);
+  known.bytes += bytes;
+  for (const [name, more] of names) count(known, name, more);
+}
+
+/** Counts entries of a name, and its spelling while it has some. */
+function count({ names, spellings }: Pick<KnownConfigs, 'names' | 'spellings'>, name: string, more: number): void {
+  const before = names.get(name) ?? 0;
+  const small = name.toLowerCase();
+  const others = () => (spellings.get(small) ?? []).filter((other) => other !== name);
+  if (before + more > 0) {
+    names.set(name, before + more);
+    if (before === 0) spellings.set(small, [...others(), name]);
+    return;
+  }
+  names.delete(name);
+  const left = others();
+  if (left.length === 0) spellings.delete(small);
+  else spellings.set(small, left);
+}
+
+/** Writes to the database what was judged. @returns epoch seconds of the newest change */
+async function write(
   connection: Connection,
   edits: readonly ConfigEdit[],
-  { nowS, known: kept }: { readonly nowS: number | null; readonly known?: KnownConfigs | undefined }
-): Promise<KnownConfigs> {
+  { known, nowS }: { readonly known: KnownConfigs; readonly nowS: number }
+): Promise<number> {
   const nameOf = ({ coin, network, module, param }: ConfigEdit) => [coin, network, module, param];
   const written = edits.filter(({ value }) => value !== null);
-  const removed = edits.filter(({ value }) => value === null);
+  const removed = edits.filter((edit) => edit.value === null && known.lengths.has(entryOf(edit)));
   if (removed.length > 0)
     await connection.query('DELETE FROM configs WHERE (coin, network, module, param_name) IN (?)', [
       removed.map(nameOf)
     ]);
-  const known = kept ?? (await readKnown(connection));
-  if (written.length === 0) return known;
-  addNames(known, written);
-  const stamp = Math.max(nowS ?? (await clockOf(connection)), known.newest);
+  if (written.length === 0) return known.newest;
+  const stamp = Math.max(nowS, known.newest);
   await connection.query(
     `INSERT INTO configs (coin, network, module, param_name, param_value, updated_at) VALUES ?
      ON DUPLICATE KEY UPDATE
@@ -129,59 +228,34 @@ async function apply(
        param_value = VALUES(param_value)`,
     [written.map((edit) => [...nameOf(edit), edit.value, stampOf(stamp)])]
   );
-  known.newest = stamp;
-  known.most = sumOf(known.most, sizeOf(written));
-  if (!fits(known.most)) known.most = await readSize(connection);
-  if (fits(known.most)) return known;
-  const reason = `the configuration has ${MOST.entries} entries and ${MOST.bytes} bytes of values at most: remove some with null`;
-  throw new PlatformError('REQUEST_INVALID', { reason });
+  return stamp;
 }
 
 const fits = ({ entries, bytes }: ConfigSize) => entries <= MOST.entries && bytes <= MOST.bytes;
 
-const sumOf = (a: ConfigSize, b: ConfigSize) => ({ entries: a.entries + b.entries, bytes: a.bytes + b.bytes });
-
-const sizeOf = (written: readonly ConfigEdit[]) => ({
-  entries: written.length,
-  bytes: written.reduce((sum, { value }) => sum + Buffer.byteLength(value!), 0)
-});
-
-async function readSize(connection: Connection): Promise<ConfigSize> {
-  const sizes = 'SELECT COUNT(*) AS entries, COALESCE(SUM(LENGTH(param_value)), 0) AS bytes FROM configs';
-  const [size] = await rows(connection, sizes);
-  return { entries: Number(size!['entries']), bytes: Number(size!['bytes']) };
-}
-
 async function readKnown(connection: Connection): Promise<KnownConfigs> {
-  const found = await rows<ConfigEntry & Record<string, unknown>>(
+  const found = await rows<Omit<ConfigEntry, 'value'> & { readonly length: number } & Record<string, unknown>>(
     connection,
-    'SELECT DISTINCT coin, network, module FROM configs'
+    'SELECT coin, network, module, param_name AS param, LENGTH(param_value) AS length FROM configs'
   );
-  const names = new Set(found.flatMap(namesOf));
-  const spellings = new Map([...names].map((name) => [name.toLowerCase(), name]));
   const { watermark: newest } = await selectConfigMark(connection);
-  return { names, spellings, most: await readSize(connection), newest };
+  const known: KnownConfigs = { lengths: new Map(), names: new Map(), spellings: new Map(), bytes: 0, newest };
+  for (const row of found) {
+    known.lengths.set(entryOf(row), Number(row.length));
+    known.bytes += Number(row.length);
+    for (const name of namesOf(row)) count(known, name, 1);
+  }
+  return known;
 }
+
+const entryOf = ({ coin, network, module, param }: Omit<ConfigEntry, 'value'>) =>
+  `${coin}/${network}/${module}/${param}`;
 
 const namesOf = ({ coin, network, module }: Pick<ConfigEntry, 'coin' | 'network' | 'module'>) => [
   coin,
   `${coin}/${network}`,
   `${coin}/${network}/${module}`
 ];
-
-/** Readers that look names up in any case would take one of two for the other. @throws {PlatformError} REQUEST_INVALID */
-function addNames({ names, spellings }: KnownConfigs, written: readonly ConfigEdit[]): void {
-  for (const name of new Set(written.flatMap(namesOf))) {
-    if (names.has(name)) continue;
-    const other = spellings.get(name.toLowerCase());
-    if (other !== undefined) {
-      const reason = `${name} differs in case only from ${other}, which the configuration has: write that, or remove it with null`;
-      throw new PlatformError('REQUEST_INVALID', { reason });
-    }
-    names.add(name);
-    spellings.set(name.toLowerCase(), name);
-  }
-}
 
 async function clockOf(connection: Connection): Promise<number> {
   const [clock] = await rows(connection, 'SELECT UNIX_TIMESTAMP() AS now');

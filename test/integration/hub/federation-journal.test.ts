@@ -115,6 +115,118 @@ test('a name that differs in case only is refused by what the log has written, r
   assert.deepEqual(kept.map((row) => `${row['coin']}/${row['module']}`).sort(), ['BTC/M', 'BTC/N', 'ltc/m']);
 });
 
+/** Applies operations one by one, each as a batch. @returns why each was refused, null where it was not */
+function writerOf(given: () => JournalDatabase) {
+  let [last, seq, number] = ['', 0, 0];
+  return async (...bodies: readonly string[]): Promise<(string | null)[]> => {
+    const operations = bodies.map((body) => signOperation(SET, number++, body, KEY));
+    const batch = { seq: ++seq, previous: last, time: 1_700_000_000_000 + seq, operations };
+    last = digestOf(batch);
+    const { refused } = await given().journal.apply({ batch, votes: [] }, last);
+    return bodies.map((_, at) => refused.get(at) ?? null);
+  };
+}
+
+const configOf = (...edits: (readonly [module: string, value: string | null])[]) =>
+  JSON.stringify({
+    config: edits.map(([module, value]) => ({ coin: 'LTC', network: 'x', module, param: 'user', value }))
+  });
+
+/** Adds entries beside the log, and opens it as after a restart: what it knew of the configuration is read again. */
+async function filled(one: JournalDatabase, entries: number, length: number): Promise<JournalDatabase> {
+  await one.connection.query(
+    `INSERT INTO configs (coin, network, module, param_name, param_value, updated_at)
+       SELECT 'LTC', 'x', CONCAT('m', seq), 'user', REPEAT('n', ?), '2020-01-01' FROM seq_1_to_${entries}`,
+    [length]
+  );
+  return await open(one.database);
+}
+
+test('what is refused, or removes nothing, costs no reading of the configuration', async () => {
+  let one = await open();
+  const write = writerOf(() => one);
+  await write(configOf(['first', 'a']));
+  one = await filled(one, 99_999, 1);
+  await write(configOf(['first', 'b']));
+  const said: string[] = [];
+  const query = one.connection.query.bind(one.connection) as (...given: unknown[]) => Promise<unknown>;
+  Object.assign(one.connection, {
+    query: async (...given: unknown[]) => {
+      said.push(JSON.stringify(given[0]));
+      return await query(...given);
+    }
+  });
+  const refusals = await write(
+    configOf(['FIRST', 'a']),
+    configOf(['one-more', 'a']),
+    configOf(['unknown', null]),
+    JSON.stringify({ config: JSON.parse(configOf(['first', 'c'])).config, first: true }),
+    configOf(['first', null], ['FIRST', 'a'])
+  );
+  assert.deepEqual(
+    refusals.map((reason) => reason?.slice(0, 31) ?? null),
+    [
+      'LTC/x/FIRST differs in case only',
+      'the configuration has 100000 en',
+      null,
+      'the set has a configuration',
+      null
+    ].map((reason) => reason?.slice(0, 31) ?? null)
+  );
+  assert.deepEqual(
+    said.filter((sql) => /\bconfigs\b/.test(sql)).map((sql) => /[A-Z]+/.exec(sql)![0]),
+    ['DELETE', 'INSERT']
+  );
+});
+
+test('a hub that runs judges writes near the bounds of the configuration as one that was started again', async () => {
+  let [one, again] = [await open(), await open()];
+  const [write, writeAgain] = [writerOf(() => one), writerOf(() => again)];
+  for (const each of [write, writeAgain]) await each(configOf(['first', 'a']));
+  [one, again] = [await filled(one, 20_479, 1_024), await filled(again, 20_479, 1_024)];
+  const long = 'n'.repeat(1_024);
+  const batches = [
+    [configOf(['m1', long]), configOf(['m2', long], ['m3', long])],
+    [configOf(['m1', 'short']), configOf(['new', long])],
+    [configOf(['m1', long]), configOf(['m2', null]), configOf(['m2', null], ['M2', long])],
+    [configOf(['m3', null], ['m3', long]), configOf(['m4', 'a'], ['m4', long], ['m4', 'b'])],
+    [configOf(['new', null], ['m4', long]), configOf(['New', 'x']), configOf(['new', 'x'])],
+    [
+      configOf(['m4', '\u00e9'.repeat(512)]),
+      configOf(['m4', '\u00e9'.repeat(513)]),
+      configOf(['m5', ''], ['m6', long])
+    ],
+    [configOf(['last', '']), configOf(['last', long.slice(0, 1_023)], ['m7', null]), configOf(['last', long])],
+    [configOf(['y', long]), configOf(['z', long]), configOf(['zz', long])]
+  ];
+  const found: (string | null)[] = [];
+  for (const batch of batches) {
+    again = await open(again.database);
+    const refusals = await write(...batch);
+    assert.deepEqual(await writeAgain(...batch), refusals);
+    found.push(...refusals);
+  }
+  assert.ok(found.filter((reason) => reason?.includes('bytes of values')).length >= 2, String(found));
+  const dumps = await Promise.all([one, again].map(({ connection }) => CONFIG_STATE.dump(connection)));
+  assert.deepEqual(dumps[1], dumps[0]);
+});
+
+test('an operation that the list of validators does not take leaves no part of it', async () => {
+  const one = await open(undefined, { keys: [KEY.pubkey], quorum: 'byzantine' });
+  const write = writerOf(() => one);
+  const listOf = (count: number, from = 0) =>
+    JSON.stringify({
+      validators: Array.from({ length: count }, (_, at) => {
+        const { pubkey } = signingKey((from + at + 1).toString(16).padStart(64, '0'));
+        return { pubkey, addr: `h${from + at}:1` };
+      })
+    });
+  assert.deepEqual(await write(listOf(1_000)), [null]);
+  assert.match(String(await write(listOf(1, 1_000))), /the list has 1000 validators/);
+  const [listed] = await rows(one.connection, 'SELECT COUNT(*) AS count FROM validators');
+  assert.equal(listed!['count'], 1_000);
+});
+
 test('a batch, its log entry and the numbers of submitters are written together', async () => {
   const one = await open();
   const operation = batchOf(1, '').operations[0]!;

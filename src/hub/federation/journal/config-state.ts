@@ -1,7 +1,7 @@
 import { type Connection, rows } from '../../../db/connection.ts';
-import { hasCode, PlatformError } from '../../../errors.ts';
+import { hasCode } from '../../../errors.ts';
 import { isConfigEdit } from '../../config-edits.ts';
-import { applyAlone, type ConfigEdit, countConfigs, forgetConfigs, stampOf } from '../../store/configs.ts';
+import { applyAlone, type ConfigEdit, forgetConfigs, stampOf } from '../../store/configs.ts';
 import type { Operation } from '../consensus/messages.ts';
 import type { StateMachine } from './state-machine.ts';
 
@@ -58,9 +58,7 @@ export const CONFIG_STATE: StateMachine = {
   async apply(connection: Connection, { body }: Operation, time: number): Promise<string | null> {
     const { edits, isFirst } = readWrite(body) ?? { edits: [], isFirst: false };
     try {
-      if (isFirst && (await countConfigs(connection)) > 0)
-        throw new PlatformError('REQUEST_INVALID', { reason: 'the set has a configuration' });
-      await applyAlone(connection, edits, Math.floor(time / 1000));
+      await applyAlone(connection, edits, Math.floor(time / 1000), isFirst);
       return null;
     } catch (caught) {
       if (!hasCode(caught, 'REQUEST_INVALID')) throw caught;

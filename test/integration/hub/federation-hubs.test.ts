@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rows } from '../../../src/db/connection.ts';
 import type { Signed, Vote } from '../../../src/hub/federation/consensus/messages.ts';
-import { CHECKPOINT_INTERVAL } from '../../../src/hub/federation/consensus/rules.ts';
+import { CHECKPOINT_INTERVAL, MOST_PENDING } from '../../../src/hub/federation/consensus/rules.ts';
 import { rulesOf, setIdOf, signMessage } from '../../../src/hub/federation/gossip/signatures.ts';
 import { Intruder, until } from '../../support/federation/mesh-hub.ts';
 import { MEMBERS, type Node, SET, startNode } from '../../support/federation/node.ts';
@@ -57,6 +57,30 @@ test('four hubs with a database each have one configuration, with a hub lost, an
     assert.deepEqual(
       nodes.flatMap(({ halts }) => halts),
       []
+    );
+  } finally {
+    await Promise.all(nodes.map(({ stop }) => stop()));
+  }
+});
+
+test('a hub whose writes waited in vain takes no more than are kept, and new ones when the set goes on', async () => {
+  const nodes: Node[] = [await startNode(MEMBERS[0]!, [], undefined, { writeTimeoutMs: 1_000 })];
+  const { hub } = nodes[0]!;
+  try {
+    const waited = await Promise.allSettled(
+      Array.from({ length: MOST_PENDING }, (_, at) => hub.submit(change('p', `${at}`)))
+    );
+    assert.ok(waited.every(({ status }) => status === 'rejected'));
+    await assert.rejects(hub.submit(change('p', 'one more')), /too many writes wait/);
+    for (const key of MEMBERS.slice(1)) nodes.push(await startNode(key, [nodes[0]!.mesh.addr]));
+    await eventually('what waited is applied', async () =>
+      nodes.every(({ hub: { isWaiting, standing } }) => !isWaiting && standing.seq > 0)
+    );
+    await eventually('it takes writes', () =>
+      hub.submit(change('p', 'last')).then(
+        () => true,
+        () => false
+      )
     );
   } finally {
     await Promise.all(nodes.map(({ stop }) => stop()));

@@ -42,6 +42,7 @@ interface NodeOptions {
   readonly speak?: (mesh: Mesh) => Gossip;
   /** Default: the log is kept whole. */
   readonly logKeep?: number;
+  readonly writeTimeoutMs?: number;
 }
 
 /** Starts a hub of the set. @param database  default: a new one */
@@ -56,7 +57,8 @@ export async function startNode(
     watch,
     port = 0,
     speak = (mesh) => mesh,
-    logKeep = Number.MAX_SAFE_INTEGER
+    logKeep = Number.MAX_SAFE_INTEGER,
+    writeTimeoutMs = PATIENCE_MS
   }: NodeOptions = {}
 ): Promise<Node> {
   const roundRules = roundRulesOf(set);
@@ -87,7 +89,7 @@ export async function startNode(
     disabled: [],
     gossip: speak(mesh),
     now,
-    writeTimeoutMs: PATIENCE_MS,
+    writeTimeoutMs,
     logKeep,
     rules: rulesOf(set, key.pubkey, isWellFormed),
     onEvidence,

@@ -188,3 +188,29 @@ test('a leader takes what waits of each submitter in turn, however low the numbe
   assert.ok(withLong.some((submitters) => submitters.has('d')));
   assert.ok(withLong.some((submitters) => submitters.has('b')));
 });
+
+test('an operation that waits at a hub is checked once, one that has its number and signature alone again', () => {
+  const { hub, first } = follower();
+  const rules = hub.keys.rulesOf('b');
+  let checks = 0;
+  const counting: typeof rules = {
+    ...rules,
+    isSubmitted: (operation) => {
+      checks += 1;
+      return rules.isSubmitted(operation);
+    }
+  };
+  const waiting = hub.operation('c', 1);
+  let { state } = hub;
+  for (const operation of [waiting, structuredClone(waiting)])
+    state = step(state, { type: 'operation.submitted', operation }, counting).state;
+  const isPreparedOf = (operation: typeof waiting) => {
+    const proposal = hub.keys.sign('a', hub.proposal(0, hub.batch(2, first, { operations: [operation] })));
+    return step(state, { type: 'message.received', signed: proposal }, counting).effects.some(
+      ({ type }) => type === 'vote'
+    );
+  };
+  assert.ok(isPreparedOf(structuredClone(waiting)));
+  assert.equal(checks, 1);
+  assert.equal(isPreparedOf({ ...waiting, body: 'another write' }), false);
+});

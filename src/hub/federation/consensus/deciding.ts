@@ -1,6 +1,6 @@
 import type { Batch } from './messages.ts';
 import { lengthOf, MOST_AHEAD, MOST_BATCH_LENGTH, MOST_OPERATIONS, MOST_SKEW_MS, WINDOW } from './rules.ts';
-import type { Slot } from './state.ts';
+import { isKept, type Slot } from './state.ts';
 import { bindVote, castVote, committedDigest, precedingOf, putSlot, slotAt, type Turn } from './turn.ts';
 
 /** Accepts proposals, then commits what is prepared, both in the order of places, and notes what is committed. */
@@ -59,7 +59,7 @@ function isFitting(turn: Turn, batch: Batch, digest: string): boolean {
     const { submitter, number } = operation;
     if (!turn.rules.keys.includes(submitter) || number !== (next.get(submitter) ?? 0)) return false;
     next.set(submitter, number + 1);
-    return turn.rules.isSubmitted(operation);
+    return isKept(turn.state, operation) || turn.rules.isSubmitted(operation);
   });
 }
 

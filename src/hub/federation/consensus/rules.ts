@@ -28,6 +28,8 @@ export const MOST_AHEAD = 2 * MOST_IN_FLIGHT;
 export const MOST_OPERATIONS = 1_000;
 /** Characters of all operations of a batch, and of all batches that a leader has in flight, but for the first. */
 export const MOST_BATCH_LENGTH = 262_144;
+/** Operations of one submitter that wait at a hub: those with higher numbers are not kept. */
+export const MOST_PENDING = 1_000;
 /** Largest difference between a proposal's time and a hub's own clock. */
 export const MOST_SKEW_MS = 30_000;
 /** Time that a leader has for an operation that it could propose. */

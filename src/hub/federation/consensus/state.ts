@@ -129,6 +129,13 @@ export function operationKey({ submitter, number }: Pick<Operation, 'submitter' 
   return `${submitter}/${number}`;
 }
 
+/** Returns whether an operation waits at a hub already, or is over: it was checked when it came first. */
+export function isKept({ applied, pending }: ConsensusState, { submitter, number, body, sig }: Operation): boolean {
+  if (number < (applied.next.get(submitter) ?? 0)) return true;
+  const kept = pending.get(operationKey({ submitter, number }))?.operation;
+  return kept?.sig === sig && kept.body === body;
+}
+
 /** Returns an empty place. */
 export function emptySlot(seq: number): Slot {
   return {

@@ -3,15 +3,13 @@ import type { ConsensusEvent, Effect } from './events.ts';
 import { takeCheckpoint, takeProposal, takeVote } from './intake.ts';
 import type { Checkpoint, Message, NewView, Operation, PrePrepare, Signed, ViewChange, Vote } from './messages.ts';
 import { propose } from './proposing.ts';
-import { lengthOf, MOST_BATCH_LENGTH, type Rules } from './rules.ts';
+import { lengthOf, MOST_BATCH_LENGTH, MOST_PENDING, type Rules } from './rules.ts';
 import { hear, noteApplied, takeLog, takeState } from './standing.ts';
 import type { ConsensusState } from './state.ts';
-import { operationKey } from './state.ts';
+import { isKept, operationKey } from './state.ts';
 import type { Turn } from './turn.ts';
 import { beginView, checkTime, joinView, takeChange, takeNewView } from './views.ts';
 
-/** Operations of one submitter that wait at a hub. */
-const MOST_PENDING = 1_000;
 /** Characters of them, but for a hub's own ones. */
 const MOST_PENDING_LENGTH = 64 * MOST_BATCH_LENGTH;
 
@@ -38,7 +36,8 @@ export function step(
 function takeEvent(turn: Turn, event: ConsensusEvent): void {
   switch (event.type) {
     case 'operation.submitted':
-      if (!hasEnough(turn, event.operation)) keepOperation(turn, event.operation);
+      if (!isKept(turn.state, event.operation) && !hasEnough(turn, event.operation))
+        keepOperation(turn, event.operation);
       return;
     case 'message.received':
     case 'vote.stored':

@@ -4,8 +4,8 @@ import { isCommitted } from '../consensus/certificates.ts';
 import type { ConsensusEvent, Effect } from '../consensus/events.ts';
 import type { Committed, Message, Operation, Signed } from '../consensus/messages.ts';
 import { type HubPhase, isDeciding, phaseOf } from '../consensus/phase.ts';
-import { RESEND_MS, type Rules } from '../consensus/rules.ts';
-import { type ConsensusState, operationKey, restore, type StoredVote } from '../consensus/state.ts';
+import { MOST_PENDING, RESEND_MS, type Rules } from '../consensus/rules.ts';
+import { type ConsensusState, isKept, operationKey, restore, type StoredVote } from '../consensus/state.ts';
 import { step } from '../consensus/step.ts';
 import { type Envelope, MOST_DATA_BYTES } from '../gossip/envelope.ts';
 import { type Gossip, LongMessages } from '../gossip/long-messages.ts';
@@ -206,7 +206,11 @@ export class ValidatorHub {
     if (this.#callers.size >= MOST_CALLERS)
       throw new PlatformError('CONSENSUS_TIMEOUT', { reason: 'too many writes wait' });
     // Its log may have come from other hubs since it started.
-    this.#numbers = Math.max(this.#numbers, this.#state.applied.next.get(key.pubkey) ?? 0);
+    const next = this.#state.applied.next.get(key.pubkey) ?? 0;
+    this.#numbers = Math.max(this.#numbers, next);
+    // Whose callers have gone still waits. One more would not be kept, and all that this hub numbers after it would wait for it for ever.
+    if (this.#numbers >= next + MOST_PENDING)
+      throw new PlatformError('CONSENSUS_TIMEOUT', { reason: 'too many writes wait' });
     const operation = signOperation(set, this.#numbers, body, key);
     // One that no hub applies would hold up all that this hub numbers after it.
     if (!rules.isSubmitted(operation))
@@ -249,6 +253,8 @@ export class ValidatorHub {
         return;
       case 'operations':
         for (const operation of heard.operations) {
+          // Where nothing moves all that waits is sent again: a thousand checks each time would keep the hubs from moving.
+          if (this.#state && isKept(this.#state, operation)) continue;
           if (!rules.isSubmitted(operation)) {
             onFalse(from, 'an operation that its submitter did not sign');
             return;

@@ -123,6 +123,21 @@ test('a state that nobody has any more is given up, and the next offer begins', 
   ]);
 });
 
+test('a state that is far ahead takes the place of an old one, which a liar could offer for ever', () => {
+  const hub = begin();
+  hub.wait(SLOW_CHUNK_MS);
+  assert.deepEqual(hub.chunk('b', 0), ['keep 0 first']);
+  const offered = (seq: number) =>
+    hub.take({ type: 'state.offered', from: 'c', offer: offerAt(seq), missing: HASHES.slice(1) });
+  assert.deepEqual(offered(1_100), []);
+  assert.deepEqual(offered(1_101), ['ask c 1']);
+  assert.deepEqual(hub.take({ type: 'state.offered', from: 'b', offer: offerAt(200), missing: HASHES }), []);
+  assert.deepEqual(hub.chunk('c', 1, null), []);
+  assert.deepEqual(hub.wait(1, 0, ['b', 'd']), ['ask d 1'], 'who was slow stays so');
+  assert.deepEqual(hub.chunk('d', 1), ['keep 1 second', 'ask d 2']);
+  assert.deepEqual(hub.chunk('d', 2), ['keep 2 third', 'replace 1101']);
+});
+
 test('a state that this hub has passed by the log is given up', () => {
   const hub = begin();
   assert.deepEqual(hub.wait(1, 99), []);

@@ -4,7 +4,7 @@ import type { Rules } from '../consensus/rules.ts';
 import type { Applied } from '../consensus/state.ts';
 import type { Journal } from '../journal/journal.ts';
 import { hashOf, readManifest } from '../transfer/manifest.ts';
-import { type Offer, stepTransfer, type TransferEvent, type TransferState } from '../transfer/transfer.ts';
+import { isOutdated, type Offer, stepTransfer, type TransferEvent, type TransferState } from '../transfer/transfer.ts';
 
 /** Dependencies of a hub that fetches the state of a checkpoint. */
 interface StateFetchOptions {
@@ -34,7 +34,8 @@ export class StateFetch {
   /** Takes an offer. It fetches only a state that a quorum signed and that is further than this hub. */
   offer(from: string, stable: Stable, text: string): void {
     const { rules, journal, write, position, onFalse } = this.#options;
-    if (this.#state.transfer || stable.seq <= position().seq) return;
+    const { transfer } = this.#state;
+    if ((transfer && !isOutdated(transfer, stable.seq)) || stable.seq <= position().seq) return;
     const manifest = hashOf(text) === stable.state ? readManifest(text) : null;
     if (!manifest || !isStable(rules, stable)) {
       onFalse(from, `a state at ${stable.seq} that no quorum has signed`);

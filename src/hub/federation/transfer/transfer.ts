@@ -59,6 +59,14 @@ export const CHUNK_TIMEOUT_MS = 5_000;
 /** Time after which another hub is asked for the next part: a liar that is just in time each time would make it last for hours. */
 export const SLOW_CHUNK_MS = 1_000;
 
+/** Places that a state must be ahead to be fetched in place of another one: who has that is offered a further one at once. */
+const FAR_AHEAD = 1_000;
+
+/** Returns whether a transfer is of an old state: one that lies offers all that it ever had, one after the other. @param seq  of another state */
+export function isOutdated({ offer }: Transfer, seq: number): boolean {
+  return seq > offer.stable.seq + FAR_AHEAD;
+}
+
 /**
  * Returns what a hub fetches and does after an event: one part at a time, from one hub after the other where one is slow or wrong.
  *
@@ -71,9 +79,10 @@ export function stepTransfer(
   const { transfer } = state;
   switch (event.type) {
     case 'state.offered': {
-      if (transfer) return { state, effects: [] };
       const { offer, missing, from } = event;
-      return askNext(state, { offer, missing, from, since: state.now, failed: new Set(), slow: new Set() });
+      if (transfer && !isOutdated(transfer, offer.stable.seq)) return { state, effects: [] };
+      const slow = transfer?.slow ?? new Set();
+      return askNext(state, { offer, missing, from, since: state.now, failed: new Set(), slow });
     }
     case 'chunk.received': {
       const { from, hash, text } = event;

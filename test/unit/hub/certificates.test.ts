@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Keys } from '../../../lab/federation/keys.ts';
-import { beginningOf, isViewChange } from '../../../src/hub/federation/consensus/certificates.ts';
+import {
+  beginningOf,
+  isCommitted,
+  isStable,
+  isViewChange
+} from '../../../src/hub/federation/consensus/certificates.ts';
 import {
   type Batch,
   type Committed,
@@ -122,4 +127,23 @@ test('a wish counts only with proofs of places without a gap, all of earlier vie
     'a place that does not follow the one that is committed': wishAfter(committedBatch(OTHER, 0, 'abd'), second)
   };
   for (const [what, change] of Object.entries(bad)) assert.equal(isViewChange(RULES, change), false, what);
+});
+
+test('a certificate with more votes than hubs counts for nothing: what a liar adds to it would be kept and handed on', () => {
+  const committed = committedBatch(FIRST, 0, 'bcd');
+  const prepared = preparedBatch(SECOND, 0, 'bcd');
+  const padded = <V>(votes: readonly V[], most: number) => Array.from({ length: most }, (_, at) => votes[at % 3]!);
+  for (const [most, counts] of [
+    [4, true],
+    [5, false]
+  ] as const) {
+    assert.equal(isCommitted(RULES, { ...committed, votes: padded(committed.votes, most) }), counts);
+    assert.equal(isViewChange(RULES, wishAfter({ ...committed, votes: padded(committed.votes, most) })), counts);
+    const place = { ...prepared, votes: padded(prepared.votes, most) };
+    assert.equal(isViewChange(RULES, wishAfter(committed, place)), counts);
+    const votes = [...'bcd'].map((hub) =>
+      KEYS.sign(hub, { kind: 'checkpoint', seq: 100, digest: 'd', state: 's' } as const)
+    );
+    assert.equal(isStable(RULES, { seq: 100, digest: 'd', state: 's', votes: padded(votes, most) }), counts);
+  }
 });

@@ -16,6 +16,7 @@ export function isPrepared(rules: Rules, { proposal, votes }: Prepared): boolean
   const { view, seq, digest, batch } = proposal.message;
   const leader = leaderOf(rules, view);
   if (proposal.sender !== leader || batch.seq !== seq || rules.digestOf(batch) !== digest) return false;
+  if (hasSurplus(rules, votes)) return false;
   if (!rules.isSigned(proposal)) return false;
   const others = votes.filter(({ sender }) => sender !== leader);
   return 1 + countVotes(rules, others, { kind: 'prepare', view, seq, digest }) >= rules.quorum;
@@ -24,13 +25,15 @@ export function isPrepared(rules: Rules, { proposal, votes }: Prepared): boolean
 /** Returns whether a quorum has committed a batch, in one view. */
 export function isCommitted(rules: Rules, { batch, votes }: Committed): boolean {
   const first = votes[0]?.message;
-  if (!first || first.seq !== batch.seq || rules.digestOf(batch) !== first.digest) return false;
+  if (!first || first.seq !== batch.seq || rules.digestOf(batch) !== first.digest || hasSurplus(rules, votes))
+    return false;
   return countVotes(rules, votes, { ...first, kind: 'commit' }) >= rules.quorum;
 }
 
 /** Returns whether a quorum has signed a checkpoint. */
 export function isStable(rules: Rules, { seq, digest, state, votes }: Stable): boolean {
   if (seq === 0) return digest === '' && state === '' && votes.length === 0;
+  if (hasSurplus(rules, votes)) return false;
   const same = votes.filter(({ message }) => isCheckpoint(message, { seq, digest, state }));
   return countSigners(rules, same) >= rules.quorum;
 }
@@ -136,6 +139,11 @@ function countVotes(rules: Rules, votes: readonly Signed<Vote>[], wanted: Vote):
       kind === wanted.kind && view === wanted.view && seq === wanted.seq && digest === wanted.digest
   );
   return countSigners(rules, same);
+}
+
+/** Returns whether a certificate has more votes than hubs have one each: a liar adds what is kept and handed on as long as the log. */
+function hasSurplus({ keys }: Rules, votes: readonly unknown[]): boolean {
+  return votes.length > keys.length;
 }
 
 /** Returns how many hubs of the set have signed one of some messages. */

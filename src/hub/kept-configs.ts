@@ -8,6 +8,8 @@ import type { HubDatabase } from './store/database.ts';
 
 /** Answers that are kept; services ask with the few watermarks that they saw last. */
 const MOST_ANSWERS = 16;
+/** Bytes of their JSON together: each of them may have the whole configuration. */
+const MOST_BYTES = 64 * 2 ** 20;
 
 /**
  * Longest wait for the next look, which begins after the one under way. Services give a hub five seconds, so it ends before them.
@@ -24,7 +26,9 @@ const REACH_PAUSE_MS = 50;
 const MOST_WAITING = 200;
 
 interface Kept extends ConfigState {
-  /** By `since_updated_at`, and whether passwords are in it. */
+  /** Times of its entries, each once, the newest first. */
+  readonly times: readonly number[];
+  /** By the oldest time that is in it, and whether passwords are. */
   readonly answers: Map<string, KeptResult<ConfigEnvelope>>;
   countedAt: number;
 }
@@ -50,11 +54,12 @@ export class KeptConfigs {
    * @throws as the database
    */
   async read(since = 0, masked = false): Promise<KeptResult<ConfigEnvelope>> {
-    const { head, entries, answers } = await within(
+    const { head, entries, times, answers } = await within(
       PATIENCE_MS,
       this.#looks.read('configs', () => this.#look())
     );
-    const name = `${since} ${masked}`;
+    const older = times.findIndex((time) => time < since);
+    const name = `${times.at(older < 0 ? -1 : older - 1)} ${older === 0} ${masked}`;
     const kept = answers.get(name);
     if (kept) return kept;
     const changed = entries.filter(({ changedAt }) => changedAt >= since);
@@ -62,7 +67,12 @@ export class KeptConfigs {
       ? changed.map((entry) => (isPassword(entry.param) ? { ...entry, value: MASK } : entry))
       : changed;
     const answer = new KeptResult({ configs: buildTree(values), ...head });
-    if (answers.size === MOST_ANSWERS) answers.delete(answers.keys().next().value ?? name);
+    let bytes = [...answers.values()].reduce((sum, { json }) => sum + json.length, answer.json.length);
+    for (const [oldest, { json }] of answers) {
+      if (answers.size < MOST_ANSWERS && bytes <= MOST_BYTES) break;
+      answers.delete(oldest);
+      bytes -= json.length;
+    }
     answers.set(name, answer);
     return answer;
   }
@@ -104,7 +114,8 @@ export class KeptConfigs {
   async #look(): Promise<Kept> {
     if (this.#kept && (await this.#isCurrent(this.#kept))) return this.#kept;
     const state = await this.#database.read('selectConfigState');
-    this.#kept = { ...state, answers: new Map(), countedAt: performance.now() };
+    const times = [...new Set(state.entries.map(({ changedAt }) => changedAt))].sort((a, b) => b - a);
+    this.#kept = { ...state, times, answers: new Map(), countedAt: performance.now() };
     return this.#kept;
   }
 

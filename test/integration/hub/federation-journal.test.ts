@@ -11,6 +11,7 @@ import { hashOf, readManifest } from '../../../src/hub/federation/transfer/manif
 import type { Offer } from '../../../src/hub/federation/transfer/transfer.ts';
 import { selectConfigMark } from '../../../src/hub/store/configs.ts';
 import { type JournalDatabase, openJournal } from '../../support/federation/database.ts';
+import { eventually } from '../../support/sync/sync-process.ts';
 
 const KEY = signingKey('01'.repeat(32));
 const SET = 'ab'.repeat(32);
@@ -251,6 +252,30 @@ test('a batch, its log entry and the numbers of submitters are written together'
   );
   const [row] = await rows(one.connection, 'SELECT param_value, UNIX_TIMESTAMP(updated_at) AS stamp FROM configs');
   assert.deepEqual([row!['param_value'], Number(row!['stamp'])], ['3', 1_700_000_003]);
+});
+
+test('a batch that MariaDB undoes for another writer of the database is written when that one is done', async () => {
+  const one = await open();
+  const write = writerOf(() => one);
+  await write(configOf(['m', 'a']));
+  const other = await connect(one.database);
+  await other.query('START TRANSACTION');
+  await other.query("UPDATE consensus_state SET value = value + 0 WHERE key_name = 'last_seq'");
+  // Of two in a deadlock the one that wrote less is undone.
+  await other.query(
+    "INSERT INTO chain_tips (coin, network, block_height, block_time) SELECT CONCAT('c', seq), 'x', 1, 1 FROM seq_1_to_1000"
+  );
+  const writing = write(configOf(['m', 'b']));
+  await eventually('the batch waits for it', async () => {
+    const running = await rows(other, 'SHOW PROCESSLIST');
+    return running.some(({ Info }) => String(Info).startsWith('REPLACE INTO consensus_state'));
+  });
+  await other.query("UPDATE configs SET param_value = 'c' WHERE module = 'm'");
+  await other.query('ROLLBACK');
+  other.destroy();
+  assert.deepEqual(await writing, [null]);
+  const kept = await rows(one.connection, 'SELECT module, param_value FROM configs');
+  assert.deepEqual(kept, [{ module: 'm', param_value: 'b' }]);
 });
 
 test('LOG_OUT_OF_ORDER: a batch that does not follow changes nothing', async () => {

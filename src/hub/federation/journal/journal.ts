@@ -23,6 +23,10 @@ const KEPT_STATES = 3;
 const MOST_AT_ONCE = 1_048_576;
 /** Number of MariaDB's for a row that is there. */
 const DUPLICATE_KEY = 1062;
+/** Numbers of MariaDB's for rows that another writer has: a long wait, and a deadlock. */
+const LOCKED = new Set<unknown>([1205, 1213]);
+/** Times that a transaction is begun. */
+const MOST_TRIES = 5;
 /** Batches that are removed at once. */
 const MOST_REMOVED = 10_000;
 
@@ -350,16 +354,19 @@ export class Journal {
     return found.map((row) => JSON.parse(String(row['json'])) as T);
   }
 
+  /** Works in one transaction, anew where MariaDB undid it: other writers of this database lock the same rows in another order. */
   async #together<T>(work: () => Promise<T>): Promise<T> {
-    await this.#connection.query('START TRANSACTION');
-    try {
-      const answer = await work();
-      await this.#connection.query('COMMIT');
-      return answer;
-    } catch (caught) {
-      await this.#connection.query('ROLLBACK').catch(() => undefined); // the connection may be lost; then it is rolled back as well
-      this.#machine.undone?.(this.#connection);
-      throw caught;
+    for (let tries = 1; ; tries++) {
+      await this.#connection.query('START TRANSACTION');
+      try {
+        const answer = await work();
+        await this.#connection.query('COMMIT');
+        return answer;
+      } catch (caught) {
+        await this.#connection.query('ROLLBACK').catch(() => undefined); // the connection may be lost; then it is rolled back as well
+        this.#machine.undone?.(this.#connection);
+        if (!LOCKED.has(Object(caught).errno) || tries === MOST_TRIES) throw caught;
+      }
     }
   }
 }

@@ -58,11 +58,23 @@ test('a socket that says nothing is ended, and so is one that sends much before 
   assert.equal(await answerTo(({ socket }) => socket.send('x'.repeat(500_000))), '1006');
 });
 
-test('nothing is read from the fourth socket of one address without a proved key', async () => {
-  const three = await Promise.all([1, 2, 3].map(() => Intruder.dial(hub.mesh.addr)));
-  assert.equal(await answerTo(() => undefined), '1008 too many');
-  for (const { socket } of three) socket.terminate();
-  await until('there is room', () => three.every(({ socket }) => socket.readyState === socket.CLOSED));
+test('of four sockets of one address the oldest that has not greeted as a member gives its place up', async () => {
+  const greeted = await Intruder.dial(hub.mesh.addr);
+  greeted.greet(C);
+  await until('it is answered', () => greeted.received.length > 0);
+  const idle = [await Intruder.dial(hub.mesh.addr), await Intruder.dial(hub.mesh.addr)];
+  const last = await Intruder.dial(hub.mesh.addr);
+  assert.equal(await idle[0]!.end(), '1008 too many');
+  assert.equal(greeted.socket.readyState, greeted.socket.OPEN);
+  last.greet(C);
+  await until('the last one is answered', () => last.received.length > 0);
+  const third = await Intruder.dial(hub.mesh.addr);
+  third.greet(D);
+  await until('a third one is answered', () => third.received.length > 0);
+  assert.equal(await answerTo(() => undefined), '1008 too many', 'no member is put out for a stranger');
+  const four = [greeted, last, third, ...idle];
+  for (const { socket } of four) socket.terminate();
+  await until('there is room', () => four.every(({ socket }) => socket.readyState === socket.CLOSED));
 });
 
 test('an answer that a member gave to one hub proves nothing to another', async () => {

@@ -8,12 +8,23 @@ import type { PeerSocket } from './peer-socket.ts';
 /** Code of a refusal. @see RFC 6455, section 7.4.1 */
 const REFUSED = 1008;
 
-/** Accepts sockets of other hubs, few of strangers and little from each. */
+/** A socket whose key is not proved. */
+interface Stranger {
+  /** Address that it came from: that of a proxy, where one is before the hub. */
+  readonly address: string;
+  /** Whether it has sent a genuine HEARTBEAT of a member, which nobody else can make. */
+  hasGreeted: boolean;
+}
+
+/**
+ * Accepts sockets of other hubs, few of strangers and little from each. Where there are enough, the oldest that has not greeted as a member
+ * gives its place up: who says nothing keeps no member away, also where all come by one proxy.
+ */
 export class Listener {
   readonly #options: MeshOptions;
   readonly #accept: (socket: WebSocket) => PeerSocket;
-  /** Sockets whose keys are not proved, with the address that each came from. */
-  readonly #strangers = new Map<PeerSocket, string>();
+  /** The oldest first. */
+  readonly #strangers = new Map<PeerSocket, Stranger>();
   #server: WebSocketServer | null = null;
 
   constructor(options: MeshOptions, accept: (socket: WebSocket) => PeerSocket) {
@@ -58,18 +69,36 @@ export class Listener {
     this.#strangers.delete(socket);
   }
 
+  /** Takes note that a socket has sent a genuine HEARTBEAT of a member. */
+  greet(socket: PeerSocket): void {
+    const stranger = this.#strangers.get(socket);
+    if (stranger) stranger.hasGreeted = true;
+  }
+
+  /** Returns whether there is room for one more socket of an address, by the place of another one where it must be. */
+  #makeRoom(address: string): boolean {
+    const { limits } = this.#options;
+    const same = [...this.#strangers].filter(([, stranger]) => stranger.address === address);
+    const isFull = same.length >= limits.strangersPerAddress;
+    if (!isFull && this.#strangers.size < limits.strangers) return true;
+    const [oldest] = (isFull ? same : [...this.#strangers]).find(([, { hasGreeted }]) => !hasGreeted) ?? [];
+    if (!oldest) return false;
+    this.#strangers.delete(oldest);
+    oldest.close('too many');
+    return true;
+  }
+
   #take(socket: WebSocket, request: IncomingMessage): void {
     const { limits } = this.#options;
     const address = request.socket.remoteAddress ?? '';
-    const same = [...this.#strangers.values()].filter((other) => other === address).length;
-    if (same >= limits.strangersPerAddress || this.#strangers.size >= limits.strangers) {
+    if (!this.#makeRoom(address)) {
       socket.on('error', () => socket.terminate());
       socket.close(REFUSED, 'too many');
       setTimeout(() => socket.terminate(), 1_000).unref();
       return;
     }
     const stranger = this.#accept(socket);
-    this.#strangers.set(stranger, address);
+    this.#strangers.set(stranger, { address, hasGreeted: false });
     const tooLate = setTimeout(() => {
       if (stranger.peer === null) socket.terminate();
     }, limits.handshakeMs);

@@ -92,6 +92,10 @@ export class Mesh implements SocketOwner {
     return (owner === undefined && owners.length === 0) || owner === key || owners.includes(key);
   }
 
+  greeted(socket: PeerSocket): void {
+    this.#listener.greet(socket);
+  }
+
   /** Keeps one socket for each peer: the one that the smaller key dialled; of two such the newer one, since the older may be dead. */
   proved(socket: PeerSocket, addr: string, proof: Envelope): void {
     const peer = socket.peer!;

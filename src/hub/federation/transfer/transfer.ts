@@ -62,7 +62,7 @@ export const SLOW_CHUNK_MS = 1_000;
 /** Places that a state must be ahead to be fetched in place of another one: who has that is offered a further one at once. */
 const FAR_AHEAD = 1_000;
 
-/** Returns whether a transfer is of an old state: one that lies offers all that it ever had, one after the other. @param seq  of another state */
+/** Returns whether a transfer is of an old state: one that lies offers all that it had, one by one. @param seq  of another state */
 export function isOutdated({ offer }: Transfer, seq: number): boolean {
   return seq > offer.stable.seq + FAR_AHEAD;
 }

@@ -58,7 +58,7 @@ test('a socket that says nothing is ended, and so is one that sends much before 
   assert.equal(await answerTo(({ socket }) => socket.send('x'.repeat(500_000))), '1006');
 });
 
-test('of four sockets of one address the oldest that has not greeted as a member gives its place up', async () => {
+test('the oldest socket of an address that has not greeted as a member gives its place up', async () => {
   const greeted = await Intruder.dial(hub.mesh.addr);
   greeted.greet(C);
   await until('it is answered', () => greeted.received.length > 0);

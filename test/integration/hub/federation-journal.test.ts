@@ -143,17 +143,17 @@ async function filled(one: JournalDatabase, entries: number, length: number): Pr
   return await open(one.database);
 }
 
-test('what is refused, or removes nothing, costs no reading of the configuration', async () => {
+test('a write that is refused, or removes nothing, costs no reading of the configuration', async () => {
   let one = await open();
   const write = writerOf(() => one);
   await write(configOf(['first', 'a']));
   one = await filled(one, 99_999, 1);
   await write(configOf(['first', 'b']));
-  const said: string[] = [];
+  const statements: string[] = [];
   const query = one.connection.query.bind(one.connection) as (...given: unknown[]) => Promise<unknown>;
   Object.assign(one.connection, {
     query: async (...given: unknown[]) => {
-      said.push(JSON.stringify(given[0]));
+      statements.push(JSON.stringify(given[0]));
       return await query(...given);
     }
   });
@@ -175,7 +175,7 @@ test('what is refused, or removes nothing, costs no reading of the configuration
     ].map((reason) => reason?.slice(0, 31) ?? null)
   );
   assert.deepEqual(
-    said.filter((sql) => /\bconfigs\b/.test(sql)).map((sql) => /[A-Z]+/.exec(sql)![0]),
+    statements.filter((sql) => /\bconfigs\b/.test(sql)).map((sql) => /[A-Z]+/.exec(sql)![0]),
     ['DELETE', 'INSERT']
   );
 });

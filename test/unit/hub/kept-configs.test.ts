@@ -39,7 +39,7 @@ test('answers that are the same, from whatever time on, are one', async () => {
   assert.deepEqual(await modulesIn(configsOf([]), 0), []);
 });
 
-test('of long answers few are kept: who asks from many times on fills no memory', async () => {
+test('few long answers are kept: who asks from many times on fills no memory', async () => {
   const configs = configsOf([1, 1, 1, 30_000_000]);
   const [first, second] = [await configs.read(100), await configs.read(101)];
   assert.equal(await configs.read(100), first);

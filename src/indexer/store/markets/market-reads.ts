@@ -7,7 +7,7 @@ import { DAY_S, figuresOf, formatPrice, type PairTrade } from './market-figures.
 import type { Market } from './market-refreshes.ts';
 
 /** Market whose figures are read. */
-export interface ReadMarket extends Market {
+interface ReadMarket extends Market {
   /** First action whose match may be of the last day; null where there is none. */
   readonly first: number | null;
 }

@@ -298,7 +298,7 @@ export const PANELS: readonly Panel[] = [
     ['hub_consensus_missing', 'missing'],
     ['hub_consensus_lacking', 'missing for a decision'],
     ['hub_consensus_halted', 'halted'],
-    ['hub_consensus_accused', 'pairs for one place']
+    ['hub_equivocations_total', 'pairs for one place']
   ],
   [
     'Hub',
@@ -307,6 +307,14 @@ export const PANELS: readonly Panel[] = [
     ['60 * deriv(hub_consensus_seq[5m])', 'batches'],
     ['60 * deriv(hub_consensus_view[5m])', 'views']
   ],
+  [
+    'Hub',
+    'Set: time of a write',
+    's',
+    ['histogram_quantile(0.5, sum by (le) (rate(hub_consensus_commit_seconds_bucket[5m])))', 'half'],
+    ['histogram_quantile(0.99, sum by (le) (rate(hub_consensus_commit_seconds_bucket[5m])))', '99 %']
+  ],
+  ['Hub', 'Set: operations that wait', 'short', ['hub_consensus_pending', 'waiting']],
   [
     'Hub',
     'Set: prices told and missed in a round',

@@ -95,9 +95,11 @@ export async function startHub(
     peers: [],
     tests: [],
     accused: 0,
-    round: null
+    round: null,
+    waiting: 0
   };
   let isVoting = () => false;
+  let noteCommit: (seconds: number) => void = () => undefined;
   /** Returns what the actor that votes told last, as far as it is true while that does not run. */
   const standingNow = (): ValidatorState =>
     isVoting() || lastStanding.phase === 'halted' ? lastStanding : { ...lastStanding, phase: 'starting', peers: [] };
@@ -133,7 +135,7 @@ export async function startHub(
         describeOracle(registry, { configured, intervalMs: config.ORACLE_ROUND_INTERVAL, pricing: () => pricing });
       if (member) {
         const { keys, votes } = quorumOf(member);
-        describeHubSet(registry, { members: keys.length, votes, standing: standingNow });
+        noteCommit = describeHubSet(registry, { members: keys.length, votes, standing: standingNow });
       }
       return () => undefined;
     },
@@ -245,7 +247,11 @@ export async function startHub(
       const set =
         member &&
         remoteSet({
-          submit: (body, options) => supervisor.handle(VALIDATOR).ask('submit', { body }, options),
+          submit: async (body, options) => {
+            const began = performance.now();
+            await supervisor.handle(VALIDATOR).ask('submit', { body }, options);
+            noteCommit((performance.now() - began) / 1_000);
+          },
           state: standingNow,
           ...quorumOf(member),
           writeTimeoutMs: member.writeTimeoutMs

@@ -168,7 +168,12 @@ const STANDING = {
   seq: 7,
   peers: ['a'],
   accused: 1,
-  round: { counted: 3, missed: 1 } as { counted: number; missed: number } | null
+  waiting: 5,
+  round: { counted: 3, missed: 1, deviation: 0.02 } as {
+    counted: number;
+    missed: number;
+    deviation: number | null;
+  } | null
 };
 
 interface Panel {
@@ -237,25 +242,35 @@ test('a hub tells of its prices how many sources are missing, how far they diffe
   assert.deepEqual(Object.fromEntries(gauges), { sources_missing: '2', deviation_percent: '6.5', rounds_missed: '3' });
 });
 
-test('a hub of a set tells how many are missing, for a decision too, and how many told prices', async () => {
+test('a hub of a set tells how many are missing, for a decision too, what waits and how long, and how many told prices', async () => {
   const render = async (members: number, votes: number, standing: Partial<typeof STANDING>) => {
     const metrics = createMetrics({
       service: 'hub',
       actors: () => [],
       describe: (registry) => {
-        describeHubSet(registry, { members, votes, standing: () => ({ ...STANDING, ...standing }) });
+        describeHubSet(registry, { members, votes, standing: () => ({ ...STANDING, ...standing }) })(0.3);
         return () => undefined;
       }
     });
-    const gauges = (await metrics.render()).matchAll(/^hub_(consensus_\w+|round_\w+) (\S+)$/gm);
+    const metric = /^hub_(consensus_\w+|round_\w+|peers|equivocations_total|price_deviation) (\S+)$/gm;
+    const gauges = (await metrics.render()).matchAll(metric);
     return Object.fromEntries([...gauges].map(([, name, value]) => [name, Number(value)]));
   };
-  const four = { consensus_seq: 7, consensus_view: 2, consensus_halted: 0, consensus_accused: 1 };
-  const prices = { round_submissions: 3, round_missed: 1 };
+  const four = {
+    consensus_seq: 7,
+    consensus_view: 2,
+    consensus_halted: 0,
+    consensus_pending: 5,
+    consensus_commit_seconds_count: 1,
+    consensus_commit_seconds_sum: 0.3,
+    peers: 1,
+    equivocations_total: 1
+  };
+  const prices = { round_submissions: 3, round_missed: 1, price_deviation: 0.02 };
   const two = { consensus_missing: 2, consensus_lacking: 1 };
   assert.deepEqual(await render(4, 3, {}), { ...four, ...two, ...prices });
   const alone = { phase: 'halted', peers: [], round: null };
-  const none = { consensus_missing: 0, round_submissions: 0, round_missed: 0 };
+  const none = { peers: 0, consensus_missing: 0, round_submissions: 0, round_missed: 0, price_deviation: 0 };
   assert.deepEqual(await render(40, 27, alone), { ...four, ...none, consensus_halted: 1, consensus_lacking: 16 });
 });
 

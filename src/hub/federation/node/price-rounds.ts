@@ -49,6 +49,14 @@ interface LastRound {
 /** Time after which a hub tells its signature again while others' are missing. */
 const TELL_MS = 15_000;
 
+/** Hubs whose prices count in the last round, and those that told none. */
+export interface LastPrices {
+  readonly counted: number;
+  readonly missed: number;
+  /** Largest part by which a price of this hub differs from the decided one; null: it told none. */
+  readonly deviation: number | null;
+}
+
 /**
  * A hub's part in the rounds of prices of its set. What it signs is stored before it is sent, one thing of a kind for each round: a hub
  * that was killed never signs two submissions, lists or prices.
@@ -59,7 +67,7 @@ export class PriceRounds {
   #last: LastRound | null = null;
   #toldAt = 0;
   /** Number of hubs whose prices count in the last round, and of those that told none; null: there was none. */
-  last: { readonly counted: number; readonly missed: number } | null = null;
+  last: LastPrices | null = null;
 
   constructor(options: PriceRoundsOptions) {
     this.#options = options;
@@ -163,7 +171,9 @@ export class PriceRounds {
 
   async #takeLast(last: DecidedRound | null, seq: number): Promise<void> {
     if (!last) return;
-    this.last = { counted: last.counted.length, missed: last.qualified.length - last.counted.length };
+    const own = await this.#options.journal.own<Submission>(last.round, 'submission');
+    const [counted, missed] = [last.counted.length, last.qualified.length - last.counted.length];
+    this.last = { counted, missed, deviation: own && deviationOf(own, last) };
     const statement = statementOf(last);
     const signers = new Set((await this.#options.journal.signatures(last.round)).keys());
     this.#last = statement && { round: last.round, statement, seq, signers };
@@ -239,4 +249,15 @@ export class PriceRounds {
         submit(roundBodyOf(effect.gathered)).catch(() => undefined);
     }
   }
+}
+
+/** Returns the largest part by which submitted prices differ from the decided ones. */
+function deviationOf({ prices }: Submission, { pairs }: DecidedRound): number {
+  const own = new Map(prices);
+  let largest = 0;
+  for (const { pair, price } of pairs) {
+    const [mine, decided] = [own.get(pair), Number(price)];
+    if (mine !== undefined && decided > 0) largest = Math.max(largest, Math.abs(Number(mine) - decided) / decided);
+  }
+  return largest;
 }

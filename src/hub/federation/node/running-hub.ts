@@ -143,7 +143,15 @@ export class RunningHub {
         log.error({ type, bytes }, 'a message to the other hubs is too long: none of them gets it'),
       onHalt: (reason) => {
         const { standing } = this.hub;
-        tell('validator', { phase: 'halted', ...standing, peers: [], tests: [], accused: this.#accused, round: null });
+        tell('validator', {
+          phase: 'halted',
+          ...standing,
+          peers: [],
+          tests: [],
+          accused: this.#accused,
+          round: null,
+          waiting: 0
+        });
         fail(reason);
       }
     });
@@ -157,7 +165,8 @@ export class RunningHub {
     const round = hub.rounds?.last ?? null;
     const { tests } = hub.capabilities;
     const { peers } = this.#mesh;
-    const state = { phase: hub.phase, ...hub.standing, peers, tests, accused: this.#accused, round };
+    const { waiting } = hub;
+    const state = { phase: hub.phase, ...hub.standing, peers, tests, accused: this.#accused, round, waiting };
     const { questions } = hub.witness;
     const duties = hub.publishing?.duties ?? [];
     const texts = {

@@ -3,6 +3,7 @@ import type { HubSet } from '../gossip/signatures.ts';
 import type { Submission } from '../rounds/statements.ts';
 import type { CapabilityCheck, ToldTest } from './capabilities.ts';
 import type { Publication, PublishingDuty } from './price-publishing.ts';
+import type { LastPrices } from './price-rounds.ts';
 import type { Answer, Question } from './witness.ts';
 
 /** Start data of the actor of a hub in validator mode, without its database. */
@@ -42,8 +43,10 @@ export interface ValidatorState {
   readonly tests: readonly ToldTest[];
   /** Pairs of messages for one place that a hub of the set signed, since this one started. */
   readonly accused: number;
-  /** Hubs whose prices count in the last round, and those that told none; null: there was none. */
-  readonly round: { readonly counted: number; readonly missed: number } | null;
+  /** Null: there was no round. */
+  readonly round: LastPrices | null;
+  /** Operations that wait for a decision. */
+  readonly waiting: number;
 }
 
 /** Requests to the actor. */

@@ -163,6 +163,11 @@ export class ValidatorHub {
     return this.#state ? phaseOf(this.#state, this.#options.rules) : 'catchingUp';
   }
 
+  /** Number of operations of all hubs that wait for a decision. */
+  get waiting(): number {
+    return this.#state?.pending.size ?? 0;
+  }
+
   /** Whether operations of an earlier start wait for the set. */
   get isWaiting(): boolean {
     return this.#ownPending().length > 0;

@@ -31,7 +31,7 @@ type Role = (typeof ROLES)[number];
 
 /** Safety rules that other ledgers lack. docs/actions.md gives the reason for each. */
 const SAFETY_RULES = [
-  ...(['CANONICAL_ADDRESSES', 'DISPENSER_LIMITS', 'EXACT_AMOUNTS', 'FAIR_FILLS'] as const),
+  ...(['CANONICAL_ADDRESSES', 'DISPENSER_LIMITS', 'DISPENSER_NOTICE', 'EXACT_AMOUNTS', 'FAIR_FILLS'] as const),
   ...(['LOCKED_CAPS', 'KEPT_TERMS', 'UNPAID_ENDS', 'UNPAID_DUST', 'PAID_EDITS', 'LIMITS'] as const)
 ] as const;
 

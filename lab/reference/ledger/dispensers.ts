@@ -138,7 +138,8 @@ export abstract class Dispensers extends Offers {
         one!.served = 0;
         one!.refused = 0;
       }
-      if (get('EXPIRATION') !== '') one!.expiration = readWhole(get('EXPIRATION'))!;
+      const end = readWhole(get('EXPIRATION'));
+      if (end !== null) one!.expiration = Math.max(end, Math.min(one!.expiration, this.time + 3_600));
       if (get('ALLOW_LIST') !== '' || get('BLOCK_LIST') !== '') {
         const { allow, block } = one!.lists.at(-1)!;
         const list = (field: string, stored: number) => (get(field) === '' ? stored : this.root(get(field)));

@@ -165,6 +165,28 @@ test('UNPAID_ENDS: a bid that nobody means to pay takes one offer from the marke
   assert.equal(ledger.balance('TOKA', 'B'), '10');
 });
 
+test('DISPENSER_NOTICE: an edit ends a dispenser after an hour at the earliest, so that payments under way are served', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 0, 'A', { A: '10' });
+  ledger.time = 1_000_000;
+  for (let block = 0; block < 11; block++) act(ledger, ['D', 'BROADCAST|0|tick']);
+  act(ledger, ['A', 'DISPENSER|0|BTC|TOKA|1|0|10|BTC||0.001']);
+  const dispenser = ledger.lastAction;
+  const endOf = () => (ledger.offers.find(({ index }) => index === dispenser) as { expiration?: number })?.expiration;
+  assert.deepEqual(act(ledger, ['A', `DISPENSER|2|${dispenser}||1000001`]), ['valid']);
+  assert.equal(endOf(), 1_000_000 + HOUR_S);
+  ledger.time += HOUR_S;
+  for (let block = 0; block < 11; block++) act(ledger, ['D', 'BROADCAST|0|tick']);
+  pay(ledger, 'B', '', 'A', '0.002');
+  assert.equal(ledger.balance('TOKA', 'B'), '2');
+  assert.deepEqual(act(ledger, ['A', `DISPENSER|2|${dispenser}||${ledger.time + 1}`]), ['valid']);
+  assert.equal(endOf(), ledger.time + 1, 'a later end counts as it is');
+  ledger.time += 2;
+  for (let block = 0; block < 11; block++) act(ledger, ['D', 'BROADCAST|0|tick']);
+  pay(ledger, 'B', '', 'A', '0.002');
+  assert.deepEqual([ledger.balance('TOKA', 'B'), ledger.balance('TOKA', 'A')], ['2', '8']);
+});
+
 test('UNPAID_DUST: a bid outlives sales that are worth less than nodes take, and ends with one that could be paid', () => {
   const ledger = new MemoryLedger();
   ledger.give('TOKA', 0, 'A', { A: '2000' });

@@ -302,11 +302,12 @@ const edit = defineAction<Change>({
     dispenser_action_index: change.named ?? 0,
     give_escrow: amountColumn(change.escrow, change.escrowText),
     ...editedColumns(change, step),
+    expiration: endAfter(change, step),
     memo_id: orNull(change.memo)
   }),
   apply: (change, step) => {
     const { action, ledger } = step;
-    const { escrow, expiration } = change;
+    const { escrow } = change;
     const before = change.dispenser!;
     holdSide({ ...before.give, amount: escrow! }, action.source, step);
     ledger.setOffer({
@@ -314,11 +315,21 @@ const edit = defineAction<Change>({
       left: before.left + escrow!,
       refills: before.refills + Number(escrow! > 0n),
       ...(escrow! > 0n ? { dispenses: 0, refusals: 0 } : {}),
-      expiration: expiration ?? before.expiration,
+      expiration: endAfter(change, step) ?? before.expiration,
       lists: listsAfter(before, change, step)
     });
   }
 });
+
+/**
+ * Returns the end of a dispenser after an edit; null: it keeps its own. From the height of DISPENSER_NOTICE on an earlier one is an hour away at
+ * least, as after a cancel: payments are under way.
+ */
+function endAfter({ dispenser, expiration }: Change, { action, rules }: Step): number | null {
+  const { height, time } = action.block;
+  if (!dispenser || expiration === null || !rules.isActive('DISPENSER_NOTICE', height)) return expiration;
+  return Math.max(expiration, Math.min(dispenser.expiration, time + DISPENSER_DELAY_S));
+}
 
 /** Returns the lists after an edit. They count later than the rest of the edit. */
 function listsAfter({ lists }: Dispenser, change: Change, step: Step): Dispenser['lists'] {

@@ -54,8 +54,9 @@ export function recordSpan(done: SpanRecord): void {
   if (work.length < MAX_WORK) work.push(done);
 }
 
-/** Returns the counters of this thread and resets them. */
-export function takeCounters(): Counters {
+/** Returns the counters of this thread and resets them; null: nothing was counted. */
+export function takeCounters(): Counters | null {
+  if (queryMs.length === 0 && work.length === 0 && Object.keys(counts).length === 0) return null;
   const taken = { counts, queryMs, work };
   [counts, queryMs, work] = [{}, [], []];
   return taken;

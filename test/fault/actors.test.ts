@@ -81,6 +81,24 @@ test('starts actors, finds them by id, and hands their asks and notices on with 
   assert.deepEqual(reports, [[ID, { height: 7 }]]);
 });
 
+test('the beacon of a thread that was blocked tells for how long its event loop stood', async () => {
+  const { supervisor } = open();
+  supervisor.start(spec());
+  await until(() => supervisor.state(ID) === 'running');
+  const delayMs = () => supervisor.list()[0]!.beacon!.eventLoopDelayMs;
+  assert.equal(delayMs(), 0);
+  await sleep(1_100); // two looks
+  const began = performance.now();
+  await supervisor.handle(ID).ask('block', null);
+  const blockedMs = performance.now() - began;
+  let told = 0;
+  await until(() => {
+    told = Math.max(told, delayMs());
+    return told > 0;
+  });
+  assert.ok(told > blockedMs - 600 && told < blockedMs + 600, `${told} of ${blockedMs} ms`);
+});
+
 test('two processes never give their actors the same generation', async () => {
   const generations = [1, 2].map(() => {
     const { supervisor } = open({ firstGeneration: undefined as never });

@@ -14,7 +14,9 @@ import { observeMachine } from '../observe.ts';
 
 const BEACON_INTERVAL_MS = 1_000;
 /** Pause between two looks at the event loop; a shorter one costs more than it tells. */
-const DELAY_RESOLUTION_MS = 200;
+const DELAY_RESOLUTION_MS = 500;
+/** A shorter delay of the event loop is none: timers of a calm thread are as late. */
+const LEAST_DELAY_MS = 20;
 const DEFAULT_MAILBOX_LIMIT = 256;
 
 interface HostOptions<ToActor extends Protocol> {
@@ -92,7 +94,8 @@ export function hostActor<
   process.on('uncaughtException', fail);
   startBeacon(channel, beaconIntervalMs, (beacon) => {
     tell('beacon', beacon);
-    tell('counters', takeCounters());
+    const counters = takeCounters();
+    if (counters) tell('counters', counters);
   });
   return {
     ask: (type, body, askOptions) => channel.ask(type, body, askOptions),
@@ -116,15 +119,17 @@ function startBeacon(
     for (const { duration } of list.getEntries()) count('gcMs', duration);
   }).observe({ entryTypes: ['gc'] });
   const beat = () => {
+    // A sample is the whole time between two looks, the pause between them included.
+    const delayMs = Math.round(delay.max / 1e6) - DELAY_RESOLUTION_MS;
+    const isLate = delayMs >= LEAST_DELAY_MS;
     send({
       mailboxDepth: mailbox.mailboxDepth,
       oldestMs: Math.round(mailbox.oldestMs),
       heapUsedBytes: getHeapStatistics().used_heap_size,
-      // A sample is the whole time between two looks, the pause between them included.
-      eventLoopDelayMs: Math.max(0, Math.round(delay.max / 1e6) - DELAY_RESOLUTION_MS),
+      eventLoopDelayMs: isLate ? delayMs : 0,
       cpuMs: cpuMsOf(process.threadCpuUsage())
     });
-    delay.reset();
+    if (isLate) delay.reset(); // which costs the next sample
   };
   beat();
   setInterval(beat, intervalMs).unref();

@@ -5,7 +5,7 @@ import { Gauge, type Registry } from 'prom-client';
  * Pause between two looks at the event loop, in milliseconds. prom-client's own is 10: a service that has nothing to do would wake a
  * hundred times a second for it.
  */
-const RESOLUTION_MS = 200;
+const RESOLUTION_MS = 500;
 /** prom-client's own looks, of which none is told. */
 export const SELDOM_MS = 3_600_000;
 

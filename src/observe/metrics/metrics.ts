@@ -91,7 +91,8 @@ export function createMetrics({ service, actors, describe }: MeasuredService): M
   return {
     contentType: registry.contentType,
     render: () => {
-      take({}, takeCounters()); // the main thread's own
+      const own = takeCounters(); // of the main thread
+      if (own) take({}, own);
       return registry.metrics();
     },
     tellReadiness: (words, read) => {

@@ -95,6 +95,7 @@ export async function startNode(
     onEvidence,
     onFalse: () => undefined,
     onTooLong: (type, bytes) => assert.fail(`${type} of ${bytes} bytes`),
+    onTick: () => undefined,
     onHalt: (reason) => halts.push(reason)
   });
   const own = hub;

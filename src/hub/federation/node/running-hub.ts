@@ -29,7 +29,8 @@ interface RunningHubOptions {
   readonly fail: (reason: PlatformError) => void;
 }
 
-const LOOK_EVERY_MS = 500;
+/** Least time between two tellings of the state. */
+const TELL_EVERY_MS = 500;
 
 /** A hub with an open log, in the mesh of its set. */
 export class RunningHub {
@@ -37,7 +38,8 @@ export class RunningHub {
   readonly #options: RunningHubOptions;
   readonly #mesh: Mesh;
   readonly #refusals = new SparseLines();
-  #looking: NodeJS.Timeout | undefined;
+  /** Time of the last telling, by the clock of the thread. */
+  #toldAt = 0;
   #accused = 0;
   /** Last view that began here and was noticed. */
   #view = 0;
@@ -73,14 +75,12 @@ export class RunningHub {
     await this.#mesh.start();
     await this.hub.start();
     this.#view = this.hub.standing.view;
-    this.#looking = setInterval(() => this.#tellState(), LOOK_EVERY_MS);
     this.#tellState();
     void this.#bring(brought);
     log.info({ key: signingKey(settings.seed).pubkey, set, port: settings.port }, 'this hub is in validator mode');
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#looking);
     await this.hub.stop();
     await this.#mesh.stop();
     this.#options.connection.destroy();
@@ -141,6 +141,9 @@ export class RunningHub {
       },
       onTooLong: (type, bytes) =>
         log.error({ type, bytes }, 'a message to the other hubs is too long: none of them gets it'),
+      onTick: () => {
+        if (performance.now() >= this.#toldAt + TELL_EVERY_MS) this.#tellState();
+      },
       onHalt: (reason) => {
         const { standing } = this.hub;
         tell('validator', {
@@ -161,6 +164,7 @@ export class RunningHub {
   #tellState(): void {
     const { tell } = this.#options;
     const { hub } = this;
+    this.#toldAt = performance.now();
     this.#noteView();
     const round = hub.rounds?.last ?? null;
     const { tests } = hub.capabilities;

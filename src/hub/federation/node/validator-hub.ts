@@ -55,12 +55,16 @@ interface ValidatorOptions {
   readonly onFalse: (from: string, what: string) => void;
   /** Takes a message that is too long for all hubs, with its bytes. */
   readonly onTooLong: (type: string, bytes: number) => void;
+  /** Called after each look at the clock. */
+  readonly onTick: () => void;
   /** Takes why this hub votes no more, once. */
   readonly onHalt: (reason: PlatformError) => void;
 }
 
-/** Pause between two looks at the clock, and while nothing waits to be decided. */
-const [TICK_MS, CALM_TICK_MS] = [50, 500];
+/** Pause between two looks at the clock while something waits to be decided. */
+const TICK_MS = 50;
+/** Pause between two looks at the clock while nothing does: each one wakes a core. */
+const CALM_TICK_MS = 1_000;
 /** Batches of one answer to a hub that is behind. */
 const MOST_ENTRIES = 100;
 /** Batches that are fetched one by one; who is further behind is offered the state of a checkpoint. */
@@ -314,7 +318,7 @@ export class ValidatorHub {
     this.#pace();
   }
 
-  /** Looks at the clock as often as it matters: each look wakes a core. */
+  /** Looks at the clock as often as it matters. */
   #pace(): void {
     const pauseMs = this.#state && isDeciding(this.#state) ? TICK_MS : CALM_TICK_MS;
     if (pauseMs === this.#tickMs || this.#isEnded) return;
@@ -507,6 +511,7 @@ export class ValidatorHub {
       applied: this.#state.applied.seq,
       peers: gossip.peers
     });
+    this.#options.onTick();
   }
 
   /** Adds to what is written, one after the other. A failure ends this hub: it no longer knows what it has signed. */

@@ -26,6 +26,6 @@ test('no process that the tests started has logged a secret', async () => {
       for (const secret of secrets) assert.ok(!line.includes(secret), `a secret stands in a log: ${line}`);
     }
   console.log(`${lines} lines of ${logs.length} logs, ${secrets.size} secrets`);
-  // The quick part alone has 16 secrets and 79 logs.
-  assert.ok(secrets.size >= 10 && logs.length >= 40 && lines >= 1_000, 'the tests record too little to show anything');
+  // The quick part has 16 secrets and 79 logs, some minutes of the rest a part of that.
+  assert.ok(secrets.size >= 4 && logs.length >= 10 && lines >= 500, 'the tests record too little to show anything');
 });

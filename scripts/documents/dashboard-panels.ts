@@ -293,12 +293,13 @@ export const PANELS: readonly Panel[] = [
   ],
   [
     'Hub',
-    'Set: hubs missing, missing for a decision, halted, accused',
+    'Set: hubs connected, missing, missing for a decision, halted, two messages for one place',
     'short',
+    ['hub_peers', 'connected'],
     ['hub_consensus_missing', 'missing'],
     ['hub_consensus_lacking', 'missing for a decision'],
     ['hub_consensus_halted', 'halted'],
-    ['hub_equivocations_total', 'pairs for one place']
+    ['increase(hub_equivocations_total[1h])', 'pairs for one place in an hour']
   ],
   [
     'Hub',
@@ -321,6 +322,12 @@ export const PANELS: readonly Panel[] = [
     'short',
     ['hub_round_submissions', 'told'],
     ['hub_round_missed', 'missed']
+  ],
+  [
+    'Hub',
+    'Set: largest deviation of a price of this hub',
+    'percentunit',
+    ['hub_price_deviation', 'of the price that was decided']
   ],
   statementPanel('hub', 'Hub'),
   ...loopPanels('explorer', 'Explorer'),

@@ -220,6 +220,9 @@ export class Hub {
         for (const signed of effect.messages) this.toOthers({ kind: 'signed', signed });
         for (const operation of this.disk.pending) this.toOthers({ kind: 'operation', operation });
         return;
+      case 'handOn':
+        for (const operation of effect.operations) this.toOthers({ kind: 'operation', operation });
+        return;
       case 'tellStanding':
         if (effect.to === null) this.toOthers(this.#standing());
         else this.#world.send(this.key, effect.to, this.#standing());

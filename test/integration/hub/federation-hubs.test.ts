@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { rows } from '../../../src/db/connection.ts';
 import type { Signed, Vote } from '../../../src/hub/federation/consensus/messages.ts';
 import { CHECKPOINT_INTERVAL, MOST_PENDING } from '../../../src/hub/federation/consensus/rules.ts';
-import { rulesOf, setIdOf, signMessage } from '../../../src/hub/federation/gossip/signatures.ts';
-import { Intruder, until } from '../../support/federation/mesh-hub.ts';
+import { rulesOf, setIdOf, signMessage, signOperation } from '../../../src/hub/federation/gossip/signatures.ts';
+import { Intruder, startHub, until } from '../../support/federation/mesh-hub.ts';
 import { MEMBERS, type Node, SET, startNode } from '../../support/federation/node.ts';
 import { eventually } from '../../support/sync/sync-process.ts';
 
@@ -212,6 +212,27 @@ test('a hub that signs two votes for one place is in the table of the others wit
   }
   liar.socket.terminate();
   await hub.stop();
+});
+
+test('a write that a silent member sends to one hub alone takes that hub out of no view: it is written', async () => {
+  const nodes: Node[] = [await startNode(MEMBERS[0]!, [])];
+  for (const key of MEMBERS.slice(1, 3)) nodes.push(await startNode(key, [nodes[0]!.mesh.addr]));
+  const [set, silent] = [setIdOf(SET), MEMBERS[3]!];
+  const seeds = nodes.map(({ mesh }) => mesh.addr);
+  const liar = await startHub(silent, { seeds, set, members: () => new Set(SET.keys) });
+  try {
+    await until('each sees three', () => nodes.every(({ mesh }) => mesh.peers.length === 3));
+    const operations = [signOperation(set, 0, change('p', 'of the silent one'), silent)];
+    liar.mesh.sendTo(MEMBERS[2]!.pubkey, 'CONSENSUS_SUBMIT', { set, operations });
+    await until('it is written', () => nodes.every(({ hub }) => hub.standing.seq === 1));
+    assert.deepEqual(
+      nodes.map(({ hub }) => [hub.phase, hub.standing.view]),
+      ['leading', 'following', 'following'].map((phase) => [phase, 0])
+    );
+  } finally {
+    await liar.mesh.stop();
+    await Promise.all(nodes.map(({ stop }) => stop()));
+  }
 });
 
 test('NO_QUORUM: a hub that has seen too few others for ten seconds takes no write, and takes them when they are back', async () => {

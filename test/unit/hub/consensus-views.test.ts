@@ -261,3 +261,26 @@ test('a hub that lacks what was decided before its view asks for it, and blames 
   assert.ok(hub.effects().some((effect) => effect.type === 'tellStanding' && effect.to === null));
   assert.deepEqual([hub.state.view, hub.state.isChanging], [1, false]);
 });
+
+test('an operation that waits for half a second is handed on to all, once in a view: its submitter may have sent it to one hub alone', () => {
+  const hub = new OneHub('c');
+  for (const submitter of ['c', 'd'])
+    for (const number of [0, 1]) hub.take({ type: 'operation.submitted', operation: hub.operation(submitter, number) });
+  const handedOn = () =>
+    hub
+      .effects()
+      .flatMap((effect) => (effect.type === 'handOn' ? effect.operations : []))
+      .map(({ submitter, number }) => `${submitter}/${number}`);
+  hub.take({ type: 'clock.ticked', now: hub.state.now + 450 });
+  assert.deepEqual(handedOn(), []);
+  hub.take({ type: 'clock.ticked', now: hub.state.now + 50 });
+  assert.deepEqual(handedOn(), ['c/0', 'd/0'], 'the next one of each submitter');
+  assert.deepEqual([hub.state.view, hub.state.isChanging], [0, false], 'before it blames the leader');
+  hub.take({ type: 'clock.ticked', now: hub.state.now + 1_000 });
+  assert.deepEqual(handedOn(), []);
+  hub.take({ type: 'clock.ticked', now: hub.state.now + 500 });
+  hub.effects();
+  assert.equal(hub.state.view, 1);
+  hub.wait(1);
+  assert.deepEqual(handedOn(), ['c/0', 'd/0'], 'another leader may not have them either');
+});

@@ -40,6 +40,8 @@ export type Effect =
   | { readonly type: 'send'; readonly to: string; readonly signed: Signed<Message> }
   /** Send these to all once more, with the own operations that wait. */
   | { readonly type: 'sendAgain'; readonly messages: readonly Signed<Message>[] }
+  /** Send operations to all, whoever submitted them. */
+  | { readonly type: 'handOn'; readonly operations: readonly Operation[] }
   /** Tell a hub, or all, the last view that began here and the last place that is applied. */
   | { readonly type: 'tellStanding'; readonly to: string | null }
   /** Ask a hub for its log from a place on, or for a checkpoint's state where it has pruned that. */

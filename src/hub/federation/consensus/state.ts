@@ -76,6 +76,8 @@ export interface ConsensusState {
   readonly pending: ReadonlyMap<string, Pending>;
   /** By submitter, when an operation of it was applied. */
   readonly advanced: ReadonlyMap<string, number>;
+  /** By operation, the view in which this hub handed it on; of the next ones of their submitters alone. */
+  readonly handedOn: ReadonlyMap<string, number>;
   /** By hub, the last place that it says to have applied. */
   readonly heard: ReadonlyMap<string, number>;
   /** By sender, its wish for the highest view. */
@@ -202,6 +204,7 @@ export function restore({ now, stable, applied, log, votes, pending }: Restored)
     own,
     pending: new Map(pending.map((operation) => [operationKey(operation), { operation, since: now }])),
     advanced: new Map(),
+    handedOn: new Map(),
     heard: new Map(),
     checkpoints: new Map(),
     newView: null,

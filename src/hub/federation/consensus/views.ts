@@ -1,8 +1,8 @@
 import { beginningOf, isOvertaken, isViewChange } from './certificates.ts';
 import type { Message, NewView, Prepared, Signed, ViewChange } from './messages.ts';
-import { LONGEST_RESEND_MS, LONGEST_TIMEOUT_MS, leaderOf, RESEND_MS } from './rules.ts';
+import { HAND_ON_MS, LONGEST_RESEND_MS, LONGEST_TIMEOUT_MS, leaderOf, RESEND_MS } from './rules.ts';
 import { setStable } from './standing.ts';
-import { emptySlot, operationKey, type Slot } from './state.ts';
+import { emptySlot, operationKey, type Pending, type Slot } from './state.ts';
 import { castVote, keepOwn, putSlot, slotAt, type Turn } from './turn.ts';
 
 /** Keeps the newest wish of each hub, where it is proved. */
@@ -71,6 +71,7 @@ function forgetVotes(turn: Turn): void {
 export function checkTime(turn: Turn): void {
   const { state } = turn;
   const since = undecidedSince(turn);
+  handOn(turn);
   // Who lacks what was decided before the view asks for it, which is no fault of the leader.
   if (since === null && !state.isChanging && state.applied.seq >= state.carriedTo) return;
   const waitsSince = state.isChanging || since === null ? state.viewSince : Math.max(since, state.viewSince);
@@ -93,6 +94,38 @@ export function checkTime(turn: Turn): void {
   turn.effects.push({ type: 'sendAgain', messages: [...state.own.values()].filter(isNeeded(state.applied.seq)) });
 }
 
+/**
+ * Hands on what waits, once in each view: its submitter may have sent it to this hub alone, which would then be the only one to leave a
+ * view whose leader never had it.
+ */
+function handOn(turn: Turn): void {
+  const { state } = turn;
+  const heads = headsOf(turn);
+  const isDue = ({ key, since }: Head) =>
+    state.now >= Math.max(since, state.viewSince) + HAND_ON_MS && state.handedOn.get(key) !== state.view;
+  const due = heads.filter(isDue);
+  if (due.length === 0) return;
+  const before = heads.flatMap(({ key }): [string, number][] => {
+    const view = state.handedOn.get(key);
+    return view === undefined ? [] : [[key, view]];
+  });
+  state.handedOn = new Map([...before, ...due.map(({ key }): [string, number] => [key, state.view])]);
+  turn.effects.push({ type: 'handOn', operations: due.map(({ operation }) => operation) });
+}
+
+/** Next operation of a submitter, and the time since which it could have been proposed. */
+interface Head extends Pending {
+  readonly key: string;
+}
+
+function headsOf({ state: { pending, applied, advanced }, rules }: Turn): readonly Head[] {
+  return rules.keys.flatMap((submitter) => {
+    const key = operationKey({ submitter, number: applied.next.get(submitter) ?? 0 });
+    const head = pending.get(key);
+    return head ? [{ ...head, key, since: Math.max(head.since, advanced.get(submitter) ?? 0) }] : [];
+  });
+}
+
 /** Returns a check for messages that others may still need: who lacks what is applied asks for the log, which has its proofs. */
 function isNeeded(applied: number): (signed: Signed<Message>) => boolean {
   return ({ message }) => !('seq' in message) || message.kind === 'checkpoint' || message.seq > applied;
@@ -100,15 +133,12 @@ function isNeeded(applied: number): (signed: Signed<Message>) => boolean {
 
 /** Returns the time since which the oldest work waits that the leader could have done; null where there is none. */
 function undecidedSince(turn: Turn): number | null {
-  const { pending, advanced, applied, appliedAt, slots } = turn.state;
+  const { applied, appliedAt, slots } = turn.state;
   let oldest: number | null = null;
   const note = (since: number) => {
     oldest = oldest === null ? since : Math.min(oldest, since);
   };
-  for (const submitter of turn.rules.keys) {
-    const head = pending.get(operationKey({ submitter, number: applied.next.get(submitter) ?? 0 }));
-    if (head) note(Math.max(head.since, advanced.get(submitter) ?? 0));
-  }
+  for (const head of headsOf(turn)) note(head.since);
   for (const { seq, accepted, since } of slots.values())
     if (seq > applied.seq && accepted !== null) note(Math.max(since, appliedAt));
   return oldest;

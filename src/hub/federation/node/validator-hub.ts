@@ -356,6 +356,9 @@ export class ValidatorHub {
         for (const messages of packed(effect.messages)) gossip.publish('CONSENSUS_MESSAGES', { set, messages });
         for (const { type, operations } of submissionsOf(this.#ownPending())) gossip.publish(type, { set, operations });
         return;
+      case 'handOn':
+        for (const { type, operations } of submissionsOf(effect.operations)) gossip.publish(type, { set, operations });
+        return;
       case 'tellStanding':
         if (effect.to === null) gossip.publish('CONSENSUS_STANDING', { set, ...this.standing });
         else gossip.sendTo(effect.to, 'CONSENSUS_STANDING', { set, ...this.standing });

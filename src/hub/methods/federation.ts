@@ -68,7 +68,8 @@ export function federationMethods(database: HubDatabase, set: HubSetMember): Rea
       }
     }),
     getevidence: rpcMethod({
-      summary: 'Pairs of messages that a hub of the set signed for one place, which no honest hub does; newest first',
+      summary:
+        'Pairs of messages that a hub of the set signed for one place, which no honest hub does; newest first, up to 4 MiB',
       params: Type.Object({ limit: LimitSchema }),
       result: Type.Array(
         Type.Object({

@@ -10,6 +10,7 @@ import { openLog } from '../../../src/hub/federation/journal/opening.ts';
 import { hashOf, readManifest } from '../../../src/hub/federation/transfer/manifest.ts';
 import type { Offer } from '../../../src/hub/federation/transfer/transfer.ts';
 import { selectConfigMark } from '../../../src/hub/store/configs.ts';
+import { selectEvidence } from '../../../src/hub/store/evidence.ts';
 import { type JournalDatabase, openJournal } from '../../support/federation/database.ts';
 import { eventually } from '../../support/sync/sync-process.ts';
 
@@ -488,4 +489,21 @@ test('LOG_OUT_OF_ORDER: a hub written to in standalone mode, or of another set, 
   await one.journal.keepHalt('it halted');
   assert.deepEqual((await opening(one.database, SETS[1], true)).brought, ['3']);
   assert.deepEqual([await one.journal.halt(), await count('consensus_votes')], [null, 0]);
+});
+
+test('an answer with evidence has a few megabytes, however much one that lies has signed', async () => {
+  const { journal, connection } = await open();
+  const proposals = Array.from({ length: 20 }, (_, at) =>
+    ['a', 'b'].map((letter) => {
+      const operations = [signOperation(SET, at, letter.repeat(250_000), KEY)];
+      const batch: Batch = { seq: at + 1, previous: '', time: 5, operations };
+      return signMessage(SET, { kind: 'prePrepare', view: 0, seq: at + 1, digest: digestOf(batch), batch }, KEY);
+    })
+  );
+  for (const [first, second] of proposals) await journal.keepEvidence(first!, second!);
+  const lengthOf = (found: Awaited<ReturnType<typeof selectEvidence>>) =>
+    found.reduce((sum, { first, second }) => sum + first.length + second.length, 0);
+  const found = await selectEvidence(connection, 100);
+  assert.ok(found.length >= 4 && lengthOf(found) <= 4 * 2 ** 20, `${found.length} pairs, ${lengthOf(found)} bytes`);
+  assert.equal((await selectEvidence(connection, 2)).length, 2);
 });

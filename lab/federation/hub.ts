@@ -14,7 +14,8 @@ import {
   type Applied,
   type ConsensusState,
   restore,
-  type StoredVote
+  type StoredVote,
+  unsignedOf
 } from '../../src/hub/federation/consensus/state.ts';
 import { step } from '../../src/hub/federation/consensus/step.ts';
 import { chunksOf, hashOf, manifestText, readManifest, rowsOf } from '../../src/hub/federation/transfer/manifest.ts';
@@ -117,8 +118,13 @@ export class Hub {
   start(): void {
     const { stable, applied, log, votes, pending } = this.disk;
     const above = log.filter(({ batch }) => batch.seq > stable.seq);
-    this.#state = restore({ now: this.#now(), stable, applied, log: above, votes, pending });
+    const { seq, manifest } = this.#atCheckpoint;
+    const batch = above.find((committed) => committed.batch.seq === seq)?.batch;
+    const digest = batch && this.rules.digestOf(batch);
+    const checkpoints = digest ? [{ kind: 'checkpoint', seq, digest, state: hashOf(manifest) } as const] : [];
+    this.#state = restore({ now: this.#now(), stable, applied, log: above, votes, pending, checkpoints });
     this.#life += 1;
+    for (const message of unsignedOf({ checkpoints, votes })) this.carryOut({ type: 'vote', message, prepared: null });
     this.#tick(this.#life);
     this.#beat(this.#life);
     for (const operation of pending) this.toOthers({ kind: 'operation', operation });

@@ -3,7 +3,14 @@ import { test } from 'node:test';
 import { rows } from '../../../src/db/connection.ts';
 import type { Signed, Vote } from '../../../src/hub/federation/consensus/messages.ts';
 import { CHECKPOINT_INTERVAL, MOST_PENDING } from '../../../src/hub/federation/consensus/rules.ts';
-import { rulesOf, setIdOf, signMessage, signOperation } from '../../../src/hub/federation/gossip/signatures.ts';
+import {
+  digestOf,
+  rulesOf,
+  setIdOf,
+  signMessage,
+  signOperation
+} from '../../../src/hub/federation/gossip/signatures.ts';
+import { openJournal } from '../../support/federation/database.ts';
 import { Intruder, startHub, until } from '../../support/federation/mesh-hub.ts';
 import { MEMBERS, type Node, SET, startNode } from '../../support/federation/node.ts';
 import { eventually } from '../../support/sync/sync-process.ts';
@@ -232,6 +239,25 @@ test('a write that a silent member sends to one hub alone takes that hub out of 
   } finally {
     await liar.mesh.stop();
     await Promise.all(nodes.map(({ stop }) => stop()));
+  }
+});
+
+test('a hub that was killed between the batch of a checkpoint and its vote signs that when it starts', async () => {
+  const { database, connection, journal } = await openJournal(undefined, SET);
+  let previous = '';
+  for (let seq = 1; seq <= CHECKPOINT_INTERVAL; seq++) {
+    const operations = [signOperation(setIdOf(SET), seq - 1, change('p', String(seq)), MEMBERS[1]!)];
+    const batch = { seq, time: 1_700_000_000_000 + seq, previous, operations };
+    previous = digestOf(batch);
+    await journal.apply({ batch, votes: [] }, previous);
+  }
+  connection.destroy();
+  const { store, stop } = await startNode(MEMBERS[0]!, [], database);
+  try {
+    const find = () => rows(store.connection, "SELECT seq FROM consensus_votes WHERE kind = 'checkpoint'");
+    await eventually('it has signed it', async () => (await find()).length === 1);
+  } finally {
+    await stop();
   }
 });
 

@@ -507,3 +507,15 @@ test('an answer with evidence has a few megabytes, however much one that lies ha
   assert.ok(found.length >= 4 && lengthOf(found) <= 4 * 2 ** 20, `${found.length} pairs, ${lengthOf(found)} bytes`);
   assert.equal((await selectEvidence(connection, 2)).length, 2);
 });
+
+test('a hub that was killed before its vote on a checkpoint finds what it has to sign', async () => {
+  const one = await open();
+  const { states } = await applyAll(one, CHECKPOINT_INTERVAL + 1);
+  const { checkpoints, log } = await one.journal.load(0);
+  const digest = digestOf(log[CHECKPOINT_INTERVAL - 1]!.batch);
+  const wanted = { kind: 'checkpoint', seq: CHECKPOINT_INTERVAL, digest, state: states[CHECKPOINT_INTERVAL - 1] };
+  assert.deepEqual(checkpoints, [wanted]);
+  const stable = { seq: CHECKPOINT_INTERVAL, digest, state: wanted.state!, votes: [] };
+  await one.journal.keepStable(stable, 1_000);
+  assert.deepEqual((await one.journal.load(0)).checkpoints, []);
+});

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Batch, type Checkpoint, EMPTY_LOG, type Stable } from '../../../src/hub/federation/consensus/messages.ts';
 import { CHECKPOINT_INTERVAL } from '../../../src/hub/federation/consensus/rules.ts';
+import { unsignedOf } from '../../../src/hub/federation/consensus/state.ts';
 import { OneHub } from '../../federation/one-hub.ts';
 
 /** A follower that prepares a proposal for the first place. */
@@ -228,4 +229,21 @@ test('a state is taken from a checkpoint that three hubs signed, at its own plac
   assert.deepEqual([fresh.state.applied.seq, fresh.state.stable.seq], [seq, seq]);
   // What the state has carried out waits no more.
   assert.deepEqual([...fresh.state.pending.keys()], ['c/100']);
+});
+
+test('a hub that restarts counts its own vote on a checkpoint, signs what it has not, and halts where a quorum signed another', () => {
+  const checkpoint = { kind: 'checkpoint', seq: CHECKPOINT_INTERVAL, digest: 'aa', state: 'bb' } as const;
+  const applied = { seq: CHECKPOINT_INTERVAL, digest: 'aa', time: 1, next: new Map() };
+  const votes = [{ signed: new OneHub('c').signed('c', checkpoint), prepared: null }];
+  const restarted = () => new OneHub('c', { applied, votes, checkpoints: [checkpoint] });
+  const hub = restarted();
+  hub.receive('a', checkpoint);
+  assert.equal(hub.state.stable.seq, 0);
+  hub.receive('b', checkpoint);
+  assert.equal(hub.state.stable.seq, CHECKPOINT_INTERVAL, 'with two others it is a quorum');
+  const changed = restarted();
+  changed.receiveAll('abd', { ...checkpoint, state: 'cc' });
+  assert.equal(changed.state.isHalted, true);
+  assert.deepEqual(unsignedOf({ checkpoints: [checkpoint], votes: [] }), [checkpoint]);
+  assert.deepEqual(unsignedOf({ checkpoints: [checkpoint], votes }), []);
 });

@@ -114,6 +114,8 @@ export interface Restored {
   readonly log: readonly Committed[];
   readonly votes: readonly StoredVote[];
   readonly pending: readonly Operation[];
+  /** States after batches above the checkpoint, where one is due, in order: its votes on them may be stored, or not. */
+  readonly checkpoints: readonly Checkpoint[];
 }
 
 /** State of a hub without a past. */
@@ -123,7 +125,8 @@ export const NOTHING_RESTORED: Restored = {
   applied: { seq: 0, digest: '', time: 0, next: new Map() },
   log: [],
   votes: [],
-  pending: []
+  pending: [],
+  checkpoints: []
 };
 
 /** Returns the key of an operation among those that wait. */
@@ -158,13 +161,14 @@ export function emptySlot(seq: number): Slot {
  *
  * It votes in no view below the highest one that it has voted in. It takes part in that view when another hub has sent what began it.
  */
-export function restore({ now, stable, applied, log, votes, pending }: Restored): ConsensusState {
+export function restore({ now, stable, applied, log, votes, pending, checkpoints }: Restored): ConsensusState {
   const view = Math.max(0, ...votes.map(({ signed: { message } }) => ('view' in message ? message.view : 0)));
   const slots = new Map<number, Slot>();
   for (const committed of log) slots.set(committed.batch.seq, { ...emptySlot(committed.batch.seq), committed });
   const bound = new Map<string, string>();
   const own = new Map<string, Signed<Message>>();
   const changes = new Map<string, Signed<ViewChange>>();
+  const signedStates = new Map<number, ReadonlyMap<string, Signed<Checkpoint>>>();
   for (const { signed, prepared } of votes) {
     const { message } = signed;
     if (prepared) {
@@ -172,7 +176,12 @@ export function restore({ now, stable, applied, log, votes, pending }: Restored)
       const slot = slots.get(seq) ?? emptySlot(seq);
       if (seq > stable.seq && at > (slot.prepared?.proposal.message.view ?? -1)) slots.set(seq, { ...slot, prepared });
     }
-    if (message.kind === 'checkpoint') own.set(`checkpoint/${message.seq}`, signed);
+    if (message.kind === 'checkpoint') {
+      own.set(`checkpoint/${message.seq}`, signed);
+      // It counts here as well: the others may be no quorum without it.
+      if (message.seq > stable.seq)
+        signedStates.set(message.seq, new Map([[signed.sender, signed as Signed<Checkpoint>]]));
+    }
     if (!('view' in message) || message.view !== view) continue;
     if (message.kind === 'viewChange') {
       own.set(message.kind, signed);
@@ -206,11 +215,18 @@ export function restore({ now, stable, applied, log, votes, pending }: Restored)
     advanced: new Map(),
     handedOn: new Map(),
     heard: new Map(),
-    checkpoints: new Map(),
+    checkpoints: signedStates,
     newView: null,
     resentAt: now,
     resendMs: RESEND_MS,
-    checkpointState: null,
+    checkpointState: checkpoints.at(-1) ?? null,
     isHalted: false
   };
+}
+
+/** Returns the states that a hub has to sign at its start: it was killed between the writing of the batch and its vote. */
+export function unsignedOf({ checkpoints, votes }: Pick<Restored, 'checkpoints' | 'votes'>): readonly Checkpoint[] {
+  const isSigned = ({ seq }: Checkpoint) =>
+    votes.some(({ signed: { message } }) => message.kind === 'checkpoint' && message.seq === seq);
+  return checkpoints.filter((checkpoint) => !isSigned(checkpoint));
 }

@@ -2,6 +2,7 @@ import { type Connection, rows } from '../../../db/connection.ts';
 import { PlatformError } from '../../../errors.ts';
 import {
   type Batch,
+  type Checkpoint,
   type Committed,
   EMPTY_LOG,
   type Message,
@@ -62,7 +63,30 @@ export class Journal {
     const pending = await this.#read<Operation>(
       'SELECT operation AS json FROM consensus_pending ORDER BY submitter, number'
     );
-    return { now, stable, applied: await this.applied(), log, votes, pending };
+    return {
+      now,
+      stable,
+      applied: await this.applied(),
+      log,
+      votes,
+      pending,
+      checkpoints: await this.#ownStates(stable)
+    };
+  }
+
+  /** Reads the states above a checkpoint that this hub has made and that no quorum has signed. */
+  async #ownStates({ seq }: Stable): Promise<readonly Checkpoint[]> {
+    const found = await rows(
+      this.#connection,
+      'SELECT seq, digest, manifest FROM consensus_manifests JOIN consensus_log USING (seq) WHERE seq > ? ORDER BY seq',
+      [seq]
+    );
+    return found.map((row) => ({
+      kind: 'checkpoint',
+      seq: Number(row['seq']),
+      digest: String(row['digest']),
+      state: hashOf(String(row['manifest']))
+    }));
   }
 
   /** Returns how far the database is. */

@@ -5,7 +5,7 @@ import type { ConsensusEvent, Effect } from '../consensus/events.ts';
 import type { Committed, Message, Operation, Signed } from '../consensus/messages.ts';
 import { type HubPhase, isDeciding, phaseOf } from '../consensus/phase.ts';
 import { MOST_PENDING, RESEND_MS, type Rules } from '../consensus/rules.ts';
-import { type ConsensusState, isKept, operationKey, restore, type StoredVote } from '../consensus/state.ts';
+import { type ConsensusState, isKept, operationKey, restore, type StoredVote, unsignedOf } from '../consensus/state.ts';
 import { step } from '../consensus/step.ts';
 import { type Envelope, MOST_DATA_BYTES } from '../gossip/envelope.ts';
 import { type Gossip, LongMessages } from '../gossip/long-messages.ts';
@@ -188,6 +188,7 @@ export class ValidatorHub {
     await this.#loadFacts();
     const next = restored.applied.next.get(key.pubkey) ?? 0;
     this.#numbers = restored.pending.reduce((most, { number }) => Math.max(most, number + 1), next);
+    for (const message of unsignedOf(restored)) this.#carryOut({ type: 'vote', message, prepared: null });
     this.#pace();
     for (const { type, operations } of submissionsOf(restored.pending)) this.#gossip.publish(type, { set, operations });
   }

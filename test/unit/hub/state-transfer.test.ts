@@ -198,6 +198,7 @@ async function offered(seq: number, stable: Stable, text = offerAt(100).text, is
       written = written.then(work);
     },
     position: () => ({ seq, isApplying }),
+    now: () => 0,
     onReplaced: async (taken) => void done.push(`replaced ${taken.seq}`)
   });
   fetching.offer('b', stable, text);
@@ -221,4 +222,37 @@ test('a state is taken that a quorum signed and that is further than this hub, w
     'applies a batch': offered(0, stableBy('bcd'), offerAt(100).text, true)
   }))
     assert.deepEqual(await refused, [], what);
+});
+
+test('a part that comes soon is not slow, though the clock was looked at long before it was asked for, and meanwhile', async () => {
+  const asked: string[] = [];
+  let [written, now] = [Promise.resolve(), 10_000];
+  const fetching = new StateFetch({
+    journal: {
+      missingChunks: async () => HASHES,
+      keepChunk: async () => undefined,
+      replaceState: async () => assert.fail('it lacks parts')
+    },
+    rules: SET.rulesOf('a'),
+    ask: (to, hash) => asked.push(`${to} ${HASHES.indexOf(hash)}`),
+    onFalse: () => assert.fail('no hub lies'),
+    write: (work) => {
+      written = written.then(work);
+    },
+    position: () => ({ seq: 0, isApplying: false }),
+    now: () => now,
+    onReplaced: async () => undefined
+  });
+  const look = () => fetching.take({ type: 'clock.ticked', now, applied: 0, peers: ['b', 'c'] });
+  look();
+  now += 990;
+  assert.equal(fetching.isFetching, false);
+  fetching.offer('b', stableBy('bcd'), offerAt(100).text);
+  for (let turn = 0; turn < 3; turn++) await written;
+  assert.deepEqual([asked, fetching.isFetching], [['b 0'], true]);
+  now += 10;
+  look();
+  now += 10;
+  fetching.take({ type: 'chunk.received', from: 'b', hash: HASHES[0]!, text: PARTS[0]! });
+  assert.deepEqual(asked, ['b 0', 'b 1'], 'it is asked for the next one at once');
 });

@@ -18,6 +18,8 @@ interface StateFetchOptions {
   readonly write: (work: () => Promise<void>) => void;
   /** Returns the last place that is applied, and whether a batch is on its way into the database. */
   readonly position: () => { readonly seq: number; readonly isApplying: boolean };
+  /** Epoch milliseconds. */
+  readonly now: () => number;
   /** Takes the state that replaced the tables. */
   readonly onReplaced: (stable: Stable, applied: Applied) => Promise<void>;
 }
@@ -29,6 +31,11 @@ export class StateFetch {
 
   constructor(options: StateFetchOptions) {
     this.#options = options;
+  }
+
+  /** Whether parts are on their way. */
+  get isFetching(): boolean {
+    return this.#state.transfer !== null;
   }
 
   /** Takes an offer. It fetches only a state that a quorum signed and that is further than this hub. */
@@ -48,10 +55,12 @@ export class StateFetch {
   }
 
   take(event: TransferEvent): void {
-    const { ask, write, journal, onFalse } = this.#options;
+    const { ask, write, journal, onFalse, now } = this.#options;
     if (event.type === 'chunk.received' && event.text !== null && hashOf(event.text) !== event.hash)
       onFalse(event.from, 'a part of a state with another hash');
-    const { state, effects } = stepTransfer(this.#state, event);
+    // Parts come between two looks at the clock, which may be as far apart as a part may take.
+    const present = { ...this.#state, now: Math.max(this.#state.now, now()) };
+    const { state, effects } = stepTransfer(present, event);
     this.#state = state;
     for (const effect of effects) {
       if (effect.type === 'askChunk') ask(effect.to, effect.hash);

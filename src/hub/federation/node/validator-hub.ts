@@ -61,7 +61,7 @@ interface ValidatorOptions {
   readonly onHalt: (reason: PlatformError) => void;
 }
 
-/** Pause between two looks at the clock while something waits to be decided. */
+/** Pause between two looks at the clock while something waits to be decided, or a state is fetched. */
 const TICK_MS = 50;
 /** Pause between two looks at the clock while nothing does: each one wakes a core. */
 const CALM_TICK_MS = 1_000;
@@ -146,6 +146,7 @@ export class ValidatorHub {
       ask: (to, hash) => gossip.sendTo(to, 'STATE_CHUNK_REQUEST', { set, hash }),
       onFalse: options.onFalse,
       write,
+      now: options.now,
       position: () => ({ seq: this.standing.seq, isApplying: this.#state?.applying !== null }),
       onReplaced: async (stable, applied) => {
         this.#take({ type: 'state.replaced', stable, applied });
@@ -321,7 +322,8 @@ export class ValidatorHub {
 
   /** Looks at the clock as often as it matters. */
   #pace(): void {
-    const pauseMs = this.#state && isDeciding(this.#state) ? TICK_MS : CALM_TICK_MS;
+    const isBusy = this.#fetching.isFetching || (this.#state !== null && isDeciding(this.#state));
+    const pauseMs = isBusy ? TICK_MS : CALM_TICK_MS;
     if (pauseMs === this.#tickMs || this.#isEnded) return;
     this.#tickMs = pauseMs;
     clearInterval(this.#ticking);
@@ -515,6 +517,7 @@ export class ValidatorHub {
       applied: this.#state.applied.seq,
       peers: gossip.peers
     });
+    this.#pace();
     this.#options.onTick();
   }
 

@@ -70,6 +70,18 @@ test('a connection brings so much a minute, in few messages or many', () => {
   assert.equal(pass(into, messageOf(ALICE, 'd'), { peer: ALICE.pubkey }), null);
 });
 
+test('a member that hands on what another one floods it with is heard itself', () => {
+  const into = intake({ perLink: 1_000 });
+  const link = { peer: BOB.pubkey };
+  const faults = ['a', 'b', 'c', 'd'].map((id) => pass(into, messageOf(ALICE, id), link));
+  assert.equal(faults.at(-1), 'too many');
+  assert.equal(pass(into, messageOf(BOB, 'e'), link), null);
+  const own = ['f', 'g', 'h'].map((id) => pass(into, messageOf(BOB, id), link));
+  assert.equal(own.at(-1), 'too many', 'it has no more for itself than before');
+  const old = messageOf(OWN, 'i', NOW - 60_000);
+  assert.equal(pass(into, old, link), 'too many', 'nor by the names of others, unless these have signed it');
+});
+
 test('a member that signs too much is bounded, whoever brings its messages', () => {
   const into = intake({ perMember: 3 });
   const faults = ['a', 'b', 'c', 'd'].map((id, place) =>

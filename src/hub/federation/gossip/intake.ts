@@ -30,7 +30,10 @@ export interface GossipLimits {
    * batch, and batches follow one another within milliseconds.
    */
   readonly perMember: number;
-  /** Characters a minute over a connection: what is in an envelope may cost a signature check for each few hundred. */
+  /**
+   * Characters a minute of one member over a connection: what is in an envelope may cost a signature check for each few hundred. Those of
+   * others that a member hands on count for these, so who is flooded is heard itself.
+   */
   readonly perLink: number;
   /** Wrong signatures a minute by which a member's connection is denied. */
   readonly mostForged: number;
@@ -75,7 +78,8 @@ export class GossipIntake {
   readonly #limits: GossipLimits;
   /** By id and signature, when it came; the oldest first. */
   readonly #seen = new Map<string, number>();
-  readonly #byLink = new WeakMap<Link, Minute>();
+  /** By connection, messages under no name, and characters under that of a member. */
+  readonly #byLink = new WeakMap<Link, Map<string, Minute>>();
   readonly #bySender = new Map<string, Minute>();
   readonly #forged = new Map<string, Minute>();
   readonly #deniedUntil = new Map<string, number>();
@@ -101,12 +105,12 @@ export class GossipIntake {
   admit(text: string, link: Link, now: number): Envelope | GossipFault {
     if (link.peer !== null && this.isDenied(link.peer, now)) return 'denied';
     const envelope = readEnvelope(text);
-    if (typeof envelope === 'string') return this.#charge(link, text, now) ? envelope : 'too many';
+    if (typeof envelope === 'string') return this.#charge(link, link.peer, text, now) ? envelope : 'too many';
     if (Math.abs(now - envelope.timestamp) > this.#limits.skewMs)
-      return this.#charge(link, text, now) ? 'another time' : 'too many';
+      return this.#charge(link, link.peer, text, now) ? 'another time' : 'too many';
     if (envelope.sender === this.#own) return 'own message';
     if (this.#seen.has(nameOf(envelope))) return 'seen before';
-    return this.#charge(link, text, now) ? envelope : 'too many';
+    return this.#charge(link, envelope.sender, text, now) ? envelope : 'too many';
   }
 
   /** Returns null for a message that is to be carried out and relayed, else why not. @param isGenuine  what the signature check found */
@@ -117,7 +121,7 @@ export class GossipIntake {
     }
     if (!this.#members().has(envelope.sender)) return 'no member';
     if (this.#seen.has(nameOf(envelope))) return 'seen before'; // it came twice while the first was checked
-    if (this.#count(this.#bySender, envelope.sender, now) > this.#limits.perMember) return 'too many';
+    if (this.#count(this.#bySender, envelope.sender, now).count > this.#limits.perMember) return 'too many';
     this.#forget(now);
     this.#seen.set(nameOf(envelope), now);
     return null;
@@ -132,32 +136,35 @@ export class GossipIntake {
     return false;
   }
 
-  /** Counts a message of a connection. @returns whether it may have one more */
-  #charge(link: Link, { length }: string, now: number): boolean {
-    const minute = this.#byLink.get(link);
+  /** Counts a message of a connection. @param sender  who says to have signed it  @returns whether it may have one more */
+  #charge(link: Link, sender: string | null, { length }: string, now: number): boolean {
     const most = link.peer === null ? this.#limits.perStranger : this.#limits.perMember * this.#members().size;
-    if (!minute || now >= minute.since + MINUTE_MS) {
-      this.#byLink.set(link, { since: now, count: 1, length });
-      return true;
-    }
-    minute.count += 1;
-    minute.length += length;
-    return minute.count <= most && minute.length <= this.#limits.perLink;
+    const minutes = this.#byLink.get(link) ?? new Map<string, Minute>();
+    this.#byLink.set(link, minutes);
+    const isMember = link.peer !== null && sender !== null && this.#members().has(sender);
+    const count = this.#count(minutes, '', now);
+    return (
+      this.#count(minutes, isMember ? sender : 'others', now, length).length <= this.#limits.perLink &&
+      count.count <= most
+    );
   }
 
   #noteForged(peer: string, now: number): void {
-    if (this.#count(this.#forged, peer, now) >= this.#limits.mostForged)
+    if (this.#count(this.#forged, peer, now).count >= this.#limits.mostForged)
       this.#deniedUntil.set(peer, now + this.#limits.denyMs);
   }
 
-  #count(of: Map<string, Minute>, key: string, now: number): number {
+  /** Counts a message under a name. @returns the running minute */
+  #count(of: Map<string, Minute>, key: string, now: number, length = 0): Minute {
     const minute = of.get(key);
     if (!minute || now >= minute.since + MINUTE_MS) {
-      of.set(key, { since: now, count: 1, length: 0 });
-      return 1;
+      const begun = { since: now, count: 1, length };
+      of.set(key, begun);
+      return begun;
     }
     minute.count += 1;
-    return minute.count;
+    minute.length += length;
+    return minute;
   }
 
   #forget(now: number): void {

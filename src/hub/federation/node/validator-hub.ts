@@ -4,7 +4,7 @@ import { isCommitted } from '../consensus/certificates.ts';
 import type { ConsensusEvent, Effect } from '../consensus/events.ts';
 import type { Committed, Message, Operation, Signed } from '../consensus/messages.ts';
 import { type HubPhase, isDeciding, phaseOf } from '../consensus/phase.ts';
-import { MOST_PENDING, RESEND_MS, type Rules } from '../consensus/rules.ts';
+import { lengthOf, MOST_PENDING, RESEND_MS, type Rules } from '../consensus/rules.ts';
 import { type ConsensusState, isKept, operationKey, restore, type StoredVote, unsignedOf } from '../consensus/state.ts';
 import { step } from '../consensus/step.ts';
 import { type Envelope, MOST_DATA_BYTES } from '../gossip/envelope.ts';
@@ -17,6 +17,7 @@ import type { SwapWithActions } from '../matters/swaps.ts';
 import { readCapability } from '../rounds/operations.ts';
 import type { RoundRules } from '../rounds/statements.ts';
 import { Accused } from './accused.ts';
+import { AnswerShares } from './answer-share.ts';
 import { Capabilities } from './capabilities.ts';
 import { PricePublishing } from './price-publishing.ts';
 import { PriceRounds } from './price-rounds.ts';
@@ -69,6 +70,8 @@ const CALM_TICK_MS = 1_000;
 const MOST_ENTRIES = 100;
 /** Batches that are fetched one by one; who is further behind is offered the state of a checkpoint. */
 const MOST_BEHIND = 1_000;
+/** Characters that each answer to a hub counts for at least: reading it costs something too. */
+const LEAST_ANSWER = 16_384;
 /** Milliseconds with fewer peers than a quorum needs, after which writes are refused at once. */
 const LONELY_MS = 10_000;
 /** Connections of a hub of a large set: the others are reached by relay. */
@@ -109,6 +112,7 @@ export class ValidatorHub {
   readonly #callers = new Map<string, Caller>();
   /** Hubs that are being answered: one answer each at a time. */
   readonly #answering = new Set<string>();
+  readonly #shares = new AnswerShares();
   /** By kind and hub, when it was told such a message for itself alone. */
   readonly #toldAt = new Map<string, number>();
 
@@ -289,6 +293,7 @@ export class ValidatorHub {
         this.#serve(from, async () => {
           const text = await journal.chunk(heard.hash);
           gossip.sendTo(from, 'STATE_CHUNK', { set, hash: heard.hash, text });
+          return text?.length ?? 0;
         });
         return;
       case 'chunk':
@@ -450,21 +455,27 @@ export class ValidatorHub {
       const state = seq < first || this.standing.seq - seq > MOST_BEHIND ? await journal.stableState() : null;
       if (state && state.stable.seq >= seq) {
         gossip.sendTo(to, 'STATE_MANIFEST', { set, stable: state.stable, manifest: state.text });
-        return;
+        return state.text.length;
       }
       const [entries] = seq < first ? [] : packed(await journal.entries(seq, MOST_ENTRIES, MOST_DATA_BYTES));
       if (entries) gossip.sendTo(to, 'STATE_LOG', { set, entries });
+      return (entries ?? []).reduce((sum, { batch }) => sum + lengthOf(batch.operations), 0);
     });
   }
 
-  /** Reads for another hub: once at a time for each. */
-  #serve(to: string, work: () => Promise<void>): void {
+  /** Reads for another hub: once at a time for each, and as much as its share is. @param work  returns the characters that it sent */
+  #serve(to: string, work: () => Promise<number>): void {
     if (this.#answering.has(to)) return;
     this.#answering.add(to);
-    this.#write(async () => {
-      this.#answering.delete(to);
-      await work();
-    });
+    const answer = () =>
+      this.#write(async () => {
+        this.#answering.delete(to);
+        const length = await work();
+        this.#shares.spend(to, length + LEAST_ANSWER, performance.now());
+      });
+    const waitMs = this.#shares.waitMs(to, performance.now());
+    if (waitMs === 0) answer();
+    else setTimeout(answer, waitMs).unref();
   }
 
   /** Tells callers whose writes are in a state that replaced the log: nobody knows whether they were refused. */

@@ -244,6 +244,8 @@ export const ERRORS = {
   LOG_OUT_OF_ORDER: { status: 500, policy: 'park', hint: 'let no other process write to the database of this hub' },
   /** A hub in validator mode votes no more, because its database or its state failed. */
   HUB_HALTED: { status: 503, policy: 'park', hint: 'the log names the reason; write at another hub of the set' },
+  /** The clock of a validator went back by more than others take a proposal's time for right: it starts anew with the present time. */
+  CLOCK_STEPPED_BACK: { status: 503, hint: 'have this machine keep the right time; the hub goes on by itself' },
   /** A hub of a set has too few others connected for a decision. */
   NO_QUORUM: { status: 503, hint: 'check P2P_PORT of the other hubs and the ways to them' },
   /** A hub of a set cannot publish a round of prices. */

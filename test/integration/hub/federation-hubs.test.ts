@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { rows } from '../../../src/db/connection.ts';
 import type { Signed, Vote } from '../../../src/hub/federation/consensus/messages.ts';
 import { CHECKPOINT_INTERVAL, MOST_PENDING } from '../../../src/hub/federation/consensus/rules.ts';
@@ -279,4 +280,21 @@ test('NO_QUORUM: a hub that has seen too few others for ten seconds takes no wri
   await eventually('a quorum is there', async () => (await refusal()) === 'REQUEST_INVALID');
   for (const { socket } of others) socket.terminate();
   await stop();
+});
+
+test('a hub whose clock was ahead and is set right ends, to be started anew: until then it would vote for nothing', async () => {
+  let aheadMs = 3_600_000;
+  const { store, halts, stop } = await startNode(MEMBERS[0]!, [], undefined, { now: () => Date.now() + aheadMs });
+  const codes = () => halts.map((halt) => (halt as { code: string }).code);
+  await sleep(1_500); // one look at the clock
+  aheadMs -= 20_000;
+  await sleep(1_500);
+  assert.deepEqual(codes(), [], 'a step that others would not notice');
+  aheadMs = 0;
+  await until('it ends', () => codes().length > 0);
+  assert.deepEqual(codes(), ['CLOCK_STEPPED_BACK']);
+  await stop();
+  const again = await startNode(MEMBERS[0]!, [], store.database);
+  assert.deepEqual([again.hub.phase, again.halts], ['leading', []]);
+  await again.stop();
 });

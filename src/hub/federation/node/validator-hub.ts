@@ -4,7 +4,7 @@ import { isCommitted } from '../consensus/certificates.ts';
 import type { ConsensusEvent, Effect } from '../consensus/events.ts';
 import type { Committed, Message, Operation, Signed } from '../consensus/messages.ts';
 import { type HubPhase, isDeciding, phaseOf } from '../consensus/phase.ts';
-import { lengthOf, MOST_PENDING, RESEND_MS, type Rules } from '../consensus/rules.ts';
+import { lengthOf, MOST_PENDING, MOST_SKEW_MS, RESEND_MS, type Rules } from '../consensus/rules.ts';
 import { type ConsensusState, isKept, operationKey, restore, type StoredVote, unsignedOf } from '../consensus/state.ts';
 import { step } from '../consensus/step.ts';
 import { type Envelope, MOST_DATA_BYTES } from '../gossip/envelope.ts';
@@ -518,6 +518,12 @@ export class ValidatorHub {
     const gossip = this.#gossip;
     this.#lonelySince = gossip.peers.length >= this.#needed ? null : (this.#lonelySince ?? now());
     if (!this.#state) return;
+    const backMs = this.#state.now - now();
+    // All its times are of the wrong clock: until that comes again it would take no proposal, and nobody would take its own.
+    if (backMs > MOST_SKEW_MS) {
+      this.#end(new PlatformError('CLOCK_STEPPED_BACK', { reason: `it went back by ${Math.round(backMs / 1_000)} s` }));
+      return;
+    }
     this.#take({ type: 'clock.ticked', now: Math.max(this.#state.now, now()) });
     this.rounds?.tick(this.#state.now);
     this.publishing?.tick(this.#state.now);

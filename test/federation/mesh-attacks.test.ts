@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import WebSocket, { WebSocketServer } from 'ws';
 import type { SigningKey } from '../../src/consensus/auth-signature.ts';
 import { type Envelope, signEnvelope } from '../../src/hub/federation/gossip/envelope.ts';
@@ -146,4 +147,26 @@ test('a member that brings a hundred wrong signatures is cut off and named, and 
   const again = await Intruder.dial(hub.mesh.addr);
   again.greet(C);
   assert.equal(await again.end(), '1008 denied');
+});
+
+test('a member that tells one address after the other is dialled at a few of them', async () => {
+  const dialled: string[] = [];
+  const target = createServer((socket) => {
+    dialled.push(socket.localAddress!);
+    socket.destroy();
+  });
+  target.listen(0, '0.0.0.0');
+  await once(target, 'listening');
+  const { port } = target.address() as AddressInfo;
+  const told = await startHub(A, { limits: { reconnectMaxMs: 60_000, reconnectBaseMs: 60_000 } });
+  const member = await Intruder.dial(told.mesh.addr);
+  await member.join(C);
+  for (let place = 1; place <= 30; place++) {
+    member.send('HEARTBEAT', { ...standingOf(), addr: `ws://127.0.0.${place}:${port}` }, C);
+    await sleep(30);
+  }
+  assert.deepEqual(dialled, ['127.0.0.1'], 'one other than at first');
+  member.socket.terminate();
+  await told.mesh.stop();
+  target.close();
 });

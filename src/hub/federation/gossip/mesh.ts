@@ -26,8 +26,9 @@ export class Mesh implements SocketOwner {
   readonly #peers = new Map<string, PeerSocket>();
   readonly #diallers = new Map<string, Dialler>();
   readonly #dialled = new Map<PeerSocket, Dialler>();
-  /** By key, the address that a member has told. */
+  /** By key, the address that a member has told, and when another one was told last. */
   readonly #logged = new Map<string, string>();
+  readonly #movedAt = new Map<string, number>();
   #addr = '';
   #beat: NodeJS.Timeout | null = null;
   #isStopped = false;
@@ -161,6 +162,10 @@ export class Mesh implements SocketOwner {
     const { key, members, seeds, limits } = this.#options;
     const before = this.#logged.get(member);
     if (before === address) return;
+    // One that tells others all the time would have all hubs dial whatever it names.
+    const now = performance.now();
+    if (now < (this.#movedAt.get(member) ?? Number.NEGATIVE_INFINITY) + limits.reconnectMaxMs) return;
+    if (before !== undefined) this.#movedAt.set(member, now);
     this.#logged.set(member, address);
     if (before !== undefined && !seeds.includes(before) && ![...this.#logged.values()].includes(before)) {
       this.#diallers.get(before)?.stop();

@@ -155,3 +155,17 @@ test('a hub that signed for a round sends that again after a restart, and nothin
   assert.equal(await journal.keepOwn(8, 'statement', 'second'), 'second');
   again.connection.destroy();
 });
+
+test('a hub that lost what it has signed skips the round that runs, for which it may have signed', async () => {
+  const { connection } = await openJournal();
+  const journal = new RoundJournal(connection);
+  assert.equal(await journal.maySign(6), true, 'the first rounds of a set');
+  await connection.query("INSERT INTO consensus_rounds (round, decided, `after`) VALUES (6, '{}', '{}')");
+  for (const round of [7, 7, 8, 9]) assert.equal(await journal.maySign(round), round > 7, String(round));
+  const other = await openJournal();
+  const signed = new RoundJournal(other.connection);
+  await signed.keepOwn(6, 'list', 'a list');
+  await other.connection.query("INSERT INTO consensus_rounds (round, decided, `after`) VALUES (6, '{}', '{}')");
+  assert.equal(await signed.maySign(7), true);
+  for (const one of [connection, other.connection]) one.destroy();
+});

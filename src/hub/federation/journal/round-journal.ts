@@ -5,7 +5,7 @@ import type { LoggedRound } from '../rounds/publishing.ts';
 import { type RoundFacts, readRoundFacts } from './round-state.ts';
 
 /** Kinds of what a hub signs or makes once for a round. */
-type OwnKind = 'submission' | 'list' | 'statement' | 'publication';
+type OwnKind = 'submission' | 'list' | 'statement' | 'publication' | 'skipped';
 
 /** A hub's capability as the log has it. */
 export interface KnownCapability extends Pick<CapabilityClaim, 'phase'> {
@@ -67,6 +67,19 @@ export class RoundJournal {
     ]);
     await this.#connection.query('DELETE FROM consensus_own WHERE round < ?', [Math.max(0, round - KEPT_ROUNDS)]);
     return (await this.own<S>(round, kind))!;
+  }
+
+  /**
+   * Returns whether this hub may submit or list for a round. One that finds no word of its own in a set that has rounds has lost its
+   * database, or is new: it may have signed for the round that runs, and skips that.
+   */
+  async maySign(round: number): Promise<boolean> {
+    const [known] = await rows(
+      this.#connection,
+      'SELECT EXISTS(SELECT 1 FROM consensus_own) AS own, EXISTS(SELECT 1 FROM consensus_rounds) AS decided'
+    );
+    if (Number(known?.['own']) === 0 && Number(known?.['decided']) === 1) await this.keepOwn(round, 'skipped', true);
+    return (await this.own(round, 'skipped')) === null;
   }
 
   /** Keeps signatures of a round's prices, which were checked. @param signed  by key */

@@ -220,6 +220,7 @@ export class PriceRounds {
     switch (effect.type) {
       case 'submit':
         write(async () => {
+          if (!(await journal.maySign(effect.submission.round))) return;
           const own = signSubmission(set, effect.submission, key);
           const submission = await journal.keepOwn(own.round, 'submission', own);
           gossip.publish('ORACLE_PRICE_SUBMIT', { set, submission });
@@ -228,6 +229,7 @@ export class PriceRounds {
         return;
       case 'list':
         write(async () => {
+          if (!(await journal.maySign(effect.list.round))) return;
           const own = signSeen(set, effect.list, key);
           const seen = await journal.keepOwn(own.round, 'list', own);
           gossip.publish('ORACLE_SEEN', { set, seen });

@@ -158,8 +158,8 @@ test('a member that tells one address after the other is dialled at a few of the
   target.listen(0, '0.0.0.0');
   await once(target, 'listening');
   const { port } = target.address() as AddressInfo;
-  const told = await startHub(A, { limits: { reconnectMaxMs: 60_000, reconnectBaseMs: 60_000 } });
-  const member = await Intruder.dial(told.mesh.addr);
+  const hearing = await startHub(A, { limits: { reconnectMaxMs: 60_000, reconnectBaseMs: 60_000 } });
+  const member = await Intruder.dial(hearing.mesh.addr);
   await member.join(C);
   for (let place = 1; place <= 30; place++) {
     member.send('HEARTBEAT', { ...standingOf(), addr: `ws://127.0.0.${place}:${port}` }, C);
@@ -167,6 +167,6 @@ test('a member that tells one address after the other is dialled at a few of the
   }
   assert.deepEqual(dialled, ['127.0.0.1'], 'one other than at first');
   member.socket.terminate();
-  await told.mesh.stop();
+  await hearing.mesh.stop();
   target.close();
 });

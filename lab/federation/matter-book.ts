@@ -1,6 +1,6 @@
 import { closeMatters, decideMatter, kindOf, type SubmittedStep } from '../../src/hub/federation/matters/decide.ts';
-import { isOpen, type Matter, type MatterKind } from '../../src/hub/federation/matters/records.ts';
-import { BOUNDS, KEPT_MATTERS, type MatterRules } from '../../src/hub/federation/matters/rules.ts';
+import { isUnderWay, type Matter, type MatterKind } from '../../src/hub/federation/matters/records.ts';
+import { BOUNDS, KEPT_FOR_MS, KEPT_MATTERS, type MatterRules } from '../../src/hub/federation/matters/rules.ts';
 
 /** Matters of one hub in memory, as its database keeps them. */
 export class MatterBook {
@@ -28,13 +28,14 @@ export class MatterBook {
       matters: this.matters,
       qualified: this.qualified,
       next: Math.max(0, ...this.matters.filter((one) => one.kind === kind).map(({ number }) => number)) + 1,
-      open: own.filter(isOpen).length,
+      open: own.filter((one) => isUnderWay(one, time)).length,
       lately: own.filter(({ begunAt }) => begunAt > since).length
     };
     const changed = decideMatter(this.rules, facts, submitted, time);
     if (typeof changed === 'string') return changed;
     for (const matter of changed) this.#put(matter);
-    for (const matter of changed) this.#prune(matter.kind, matter.submitter);
+    const begun = changed.find((one) => one.kind === kind && one.number === facts.next);
+    if (begun) this.#prune(begun.kind, begun.submitter, time);
     return null;
   }
 
@@ -47,11 +48,12 @@ export class MatterBook {
     this.#matters.set(`${matter.kind} ${matter.id}`, matter);
   }
 
-  #prune(kind: MatterKind, submitter: string): void {
+  #prune(kind: MatterKind, submitter: string, time: number): void {
     const over = this.matters
-      .filter((one) => one.kind === kind && one.submitter === submitter && !isOpen(one))
+      .filter((one) => one.kind === kind && one.submitter === submitter && !isUnderWay(one, time))
       .filter((one) => one.kind !== 'proposal' || one.status !== 'passed')
       .toSorted((a, b) => a.number - b.number);
-    for (const { id } of over.slice(0, Math.max(0, over.length - KEPT_MATTERS))) this.#matters.delete(`${kind} ${id}`);
+    const old = over.filter(({ begunAt }) => begunAt <= time - KEPT_FOR_MS);
+    for (const { id } of old.slice(0, Math.max(0, over.length - KEPT_MATTERS))) this.#matters.delete(`${kind} ${id}`);
   }
 }

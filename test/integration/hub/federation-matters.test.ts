@@ -8,6 +8,7 @@ import { matterState, readOpenMatters } from '../../../src/hub/federation/journa
 import { readRoundFacts } from '../../../src/hub/federation/journal/round-state.ts';
 import type { SubmittedStep } from '../../../src/hub/federation/matters/decide.ts';
 import { type MatterStep, matterBodyOf } from '../../../src/hub/federation/matters/operations.ts';
+import { KEPT_MATTERS, SWAP_LIFE_MS } from '../../../src/hub/federation/matters/rules.ts';
 import { type JournalDatabase, openJournal } from '../../support/federation/database.ts';
 import { SET } from '../../support/federation/node.ts';
 
@@ -122,4 +123,41 @@ test('the bounds of evidence are those that the set voted for last, in any case 
   assert.deepEqual(await bounds(), { missed: 12, offPercent: '9.5' });
   assert.equal(await propose('SLASH_DEVIATION_THRESHOLD', '9'), null);
   assert.deepEqual(await bounds(), { missed: 12, offPercent: '9.5' }, 'one that is open changes nothing');
+});
+
+test('swaps under way are all kept, with the attestations of their actions, until they are settled or very old', async () => {
+  const { connection } = await open();
+  const rules = matterRulesOf(SET);
+  const machine = matterState(rules);
+  const [hub, second] = SET.keys as [string, string, ...string[]];
+  for (const key of SET.keys)
+    await connection.query(
+      `INSERT INTO validator_capabilities (signing_pubkey, capability, qualified, self_test_ok, enabled)
+       VALUES (?, 'cross_chain', 1, 1, 1)`,
+      [key]
+    );
+  let time = 1_767_225_600_000;
+  const take = async (submitter: string, step: MatterStep) => {
+    await machine.begin!(connection, time);
+    const body = matterBodyOf(step);
+    assert.equal(await machine.apply(connection, { submitter, number: 0, body, sig: 'aa'.repeat(64) }, time), null);
+  };
+  const count = async (kind: string) =>
+    Number((await rows(connection, 'SELECT COUNT(*) AS n FROM consensus_matters WHERE kind = ?', [kind]))[0]?.['n']);
+  const begin = async (index: number) => {
+    time += 20_000; // 180 an hour
+    await take(hub, { type: 'swap', chain: 'BTC', index, destination: 'LTC', destinationIndex: null });
+    const other = 10_000 + index; // an action of no swap
+    await take(hub, { type: 'attest', chain: 'BTC', index: other, destination: 'LTC' });
+    for (const one of [hub, second])
+      await take(one, { type: 'action-word', id: `BTC:${other}:LTC`, turn: 1, place: null, sig: null });
+  };
+  const begun = KEPT_MATTERS + 20;
+  await connection.query('START TRANSACTION');
+  for (let index = 1; index <= begun; index++) await begin(index);
+  assert.deepEqual([await count('swap'), await count('attestation')], [begun, begun]);
+  time += SWAP_LIFE_MS;
+  await begin(begun + 1);
+  assert.deepEqual([await count('swap'), await count('attestation')], [KEPT_MATTERS + 1, KEPT_MATTERS + 1]);
+  await connection.query('COMMIT');
 });

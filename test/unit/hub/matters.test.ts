@@ -10,6 +10,7 @@ import {
   actionStatement,
   BOUNDS,
   DAY_MS,
+  KEPT_FOR_MS,
   KEPT_MATTERS,
   type MatterRules,
   REPORT_PAUSE_MS,
@@ -375,7 +376,7 @@ test('a voting ends with the clock of the log; what was rejected rests for 14 da
 
 test('one hub begins so much at once and within an hour, and takes no place from others', () => {
   const log = new Log();
-  const { open, lately, withinMs } = BOUNDS.attestation;
+  const { open, lately } = BOUNDS.attestation;
   const ask = (hub: string, index: number) => log.take(hub, { ...ATTEST, index });
   const answerAll = () => {
     for (const hub of ['a', 'b'])
@@ -391,13 +392,15 @@ test('one hub begins so much at once and within an hour, and takes no place from
   answerAll();
   assert.match(ask('d', lately + 1)!, /began 200 matters of this kind within 60 minutes/);
   assert.equal(ask('a', lately + 1), null);
-  // An hour later it begins more, and its own oldest ones go.
+  // It begins more when the hour is over, and its own oldest ones go when no swap can need them.
   for (let index = lately + 1; index <= 2 * lately; index++) {
-    if (index % open === 1) log.time += withinMs;
+    if (index % open === 1) log.time += KEPT_FOR_MS;
     assert.equal(ask('d', index), null);
     if (index % open === 0) answerAll();
   }
-  assert.equal(log.book.matters.filter(({ submitter }) => submitter === 'd').length, KEPT_MATTERS);
+  log.time += KEPT_FOR_MS;
+  assert.equal(ask('d', 2 * lately + 1), null);
+  assert.equal(log.book.matters.filter(({ submitter }) => submitter === 'd').length, KEPT_MATTERS + 1);
   assert.deepEqual(
     [log.book.find('attestation', 'BTC:1:LTC'), log.book.find('attestation', 'BTC:999:LTC')?.submitter],
     [undefined, 'a']

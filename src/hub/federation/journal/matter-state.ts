@@ -9,10 +9,18 @@ import {
   isOpen,
   type Matter,
   type MatterKind,
+  SWAP_UNDER_WAY,
   type Swap,
   topicOf
 } from '../matters/records.ts';
-import { BOUNDS, KEPT_MATTERS, type MatterFacts, type MatterRules } from '../matters/rules.ts';
+import {
+  BOUNDS,
+  KEPT_FOR_MS,
+  KEPT_MATTERS,
+  type MatterFacts,
+  type MatterRules,
+  SWAP_LIFE_MS
+} from '../matters/rules.ts';
 import { destinationId, type SwapWithActions } from '../matters/swaps.ts';
 import { clearReaders, keepReadersAside, showMatter } from './matter-readers.ts';
 import type { StateMachine } from './state-machine.ts';
@@ -21,6 +29,9 @@ const COLUMNS = ['kind', 'id', 'number', 'submitter', 'topic', 'status', 'begun_
 const NAMES = COLUMNS.map((column) => `\`${column}\``);
 /** Rows of one statement. */
 const ROWS_AT_ONCE = 200;
+/** Condition for what is not over. @see isUnderWay */
+const UNDER_WAY = "IF(kind = 'swap', status IN (?) AND begun_at > ?, ends_at IS NOT NULL)";
+const underWayAt = (time: number) => [SWAP_UNDER_WAY, time - SWAP_LIFE_MS] as const;
 
 /** Returns attestations, swaps, reorgs and proposals. Each is one record; the tables that methods read are made from it. */
 export function matterState(rules: MatterRules): StateMachine {
@@ -37,8 +48,8 @@ export function matterState(rules: MatterRules): StateMachine {
       const changed = decideMatter(rules, facts, { submitter, sig, step }, time);
       if (typeof changed === 'string') return changed;
       for (const matter of changed) await put(connection, matter);
-      const changedOf = new Map(changed.map((matter) => [`${matter.kind} ${matter.submitter}`, matter]));
-      for (const matter of changedOf.values()) await prune(connection, matter);
+      const begun = changed.find(({ kind, number }) => kind === kindOf(step) && number === facts.next);
+      if (begun) await prune(connection, begun, time);
       return null;
     },
 
@@ -122,9 +133,9 @@ async function count(
   const [found] = await rows(
     connection,
     `SELECT (SELECT MAX(number) FROM consensus_matters WHERE kind = ?) AS last,
-       COUNT(ends_at) AS open, COALESCE(SUM(begun_at > ?), 0) AS lately
+       COALESCE(SUM(${UNDER_WAY}), 0) AS open, COALESCE(SUM(begun_at > ?), 0) AS lately
      FROM consensus_matters WHERE kind = ? AND submitter = ?`,
-    [kind, time - BOUNDS[kind].withinMs, kind, submitter]
+    [kind, ...underWayAt(time), time - BOUNDS[kind].withinMs, kind, submitter]
   );
   return {
     next: Number(found?.['last'] ?? 0) + 1,
@@ -160,18 +171,20 @@ async function put(connection: Connection, matter: Matter): Promise<void> {
   await showMatter(connection, matter);
 }
 
-/** Removes the oldest of a hub's matters of a kind that are over; what passed stays, since it holds. */
-async function prune(connection: Connection, { kind, submitter }: Matter): Promise<void> {
-  const where = "kind = ? AND submitter = ? AND ends_at IS NULL AND NOT (kind = 'proposal' AND status = 'passed')";
-  const [counted] = await rows(connection, `SELECT COUNT(*) AS count FROM consensus_matters WHERE ${where}`, [
-    kind,
-    submitter
-  ]);
+/**
+ * Removes the oldest of a hub's matters of a kind that are over, once no swap can need them; what passed stays, since it holds.
+ *
+ * @param time  clock of the log, epoch milliseconds
+ */
+async function prune(connection: Connection, { kind, submitter }: Matter, time: number): Promise<void> {
+  const where = `kind = ? AND submitter = ? AND NOT (${UNDER_WAY}) AND NOT (kind = 'proposal' AND status = 'passed')`;
+  const values = [kind, submitter, ...underWayAt(time)];
+  const [counted] = await rows(connection, `SELECT COUNT(*) AS count FROM consensus_matters WHERE ${where}`, values);
   const surplus = Number(counted?.['count'] ?? 0) - KEPT_MATTERS;
   if (surplus > 0)
-    await connection.query(`DELETE FROM consensus_matters WHERE ${where} ORDER BY number LIMIT ?`, [
-      kind,
-      submitter,
+    await connection.query(`DELETE FROM consensus_matters WHERE ${where} AND begun_at <= ? ORDER BY number LIMIT ?`, [
+      ...values,
+      time - KEPT_FOR_MS,
       surplus
     ]);
 }

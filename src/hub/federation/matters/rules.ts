@@ -43,7 +43,8 @@ export const DAY_MS = 24 * HOUR_MS;
 /** @see Bounds */
 export const BOUNDS: Readonly<Record<MatterKind, Bounds>> = {
   attestation: { open: 100, lately: 200, withinMs: HOUR_MS },
-  swap: { open: 100, lately: 200, withinMs: HOUR_MS },
+  // As many as are begun within the time that one takes, and some that take longer.
+  swap: { open: 1_500, lately: 200, withinMs: HOUR_MS },
   reorg: { open: 20, lately: 60, withinMs: HOUR_MS },
   proposal: { open: 10, lately: 40, withinMs: 14 * DAY_MS }
 };
@@ -57,6 +58,10 @@ export const REORG_MS = HOUR_MS;
 export const REPORT_PAUSE_MS = 60_000;
 /** Matters of each kind that are kept of each hub when they are over: more than it may begin lately, so that all of these count. */
 export const KEPT_MATTERS = 250;
+/** Time for which each matter is kept: a swap needs the attestations of its actions until it is settled. */
+export const KEPT_FOR_MS = ATTESTATION_MS + SETTLE_MS + HOUR_MS;
+/** Age from which a swap is over that was neither settled nor failed: its other action never came. */
+export const SWAP_LIFE_MS = 30 * DAY_MS;
 
 /** Statement about a chain, as hubs sign it one by one. */
 export type Statement =

@@ -17,7 +17,7 @@ export interface ChainFacts {
   confirmationsOf(chain: string, actionIndex: number, address: string): Promise<number | null>;
   /** Whether the coin node has this block at this height. @param address as above */
   hasBlock(chain: string, height: number, hash: string, address: string): Promise<boolean | null>;
-  /** Finds the block of an action, for this hub's set. */
+  /** Finds the block of an action, for this hub's set. Null: also where the indexer has no such action, and lacks blocks that the coin node has. */
   actionAt(chain: string, actionIndex: number): Promise<FoundAction | null>;
   /**
    * Whether the coin node went from one block to another at a height. Null: it does not know the old one, or the reorg is deeper than any
@@ -123,16 +123,33 @@ export function askChains({ indexerOf, nodeOf }: ChainServices, log: Logger): Ch
     }
   };
 
+  /** An action that an indexer lacks may be in a block that it has not read yet. @throws {Error} where the coin node has more blocks */
+  const refuseBehind = async (chain: string, latest: unknown): Promise<void> => {
+    const tip = await onNode(chain, async (call) => Number(await call('getblockcount', [])));
+    if (tip !== null && latest !== undefined && !(isCount(latest) && latest >= tip))
+      throw new Error(`the indexer of ${chain} is at block ${latest}, its coin node at ${tip}`);
+  };
+
   return {
     actionAt: (chain, actionIndex) =>
       orNull(`action ${actionIndex} of ${chain}`, OWN, async () => {
         const ask = () => askIndexer(chain, 'getactionconfirmations', { action_index: actionIndex });
         const answer = await ask();
         if (answer === null) return null;
-        const { coin, exists, action, block_index: height, confirmations } = Object(answer) as Fields;
+        const {
+          coin,
+          exists,
+          action,
+          block_index: height,
+          latest_block_index: latest,
+          confirmations
+        } = Object(answer) as Fields;
         const isWrong = (found: unknown) => new Error(`the indexer answered ${JSON.stringify(found).slice(0, 200)}`);
         if (coin !== chain || typeof exists !== 'boolean') throw isWrong(answer);
-        if (!exists) return { place: null, confirmations: 0 };
+        if (!exists) {
+          await refuseBehind(chain, latest);
+          return { place: null, confirmations: 0 };
+        }
         if (typeof action !== 'string' || !isCount(height) || !isCount(confirmations)) throw isWrong(answer);
         const block = await askIndexer(chain, 'getblockhashes', { block_index: height });
         const { block_hash: hash } = Object(block) as Fields;
@@ -162,9 +179,10 @@ export function askChains({ indexerOf, nodeOf }: ChainServices, log: Logger): Ch
       orNull(`action ${actionIndex} of ${chain}`, address, async () => {
         const answer = await askIndexer(chain, 'getactionconfirmations', { action_index: actionIndex });
         if (answer === null) return null;
-        const { coin, confirmations } = Object(answer) as { readonly coin?: unknown; readonly confirmations?: unknown };
+        const { coin, confirmations, latest_block_index: latest } = Object(answer) as Fields;
         if (coin !== chain || !Number.isSafeInteger(confirmations) || Number(confirmations) < 0)
           throw new Error(`the indexer answered ${JSON.stringify(answer).slice(0, 200)}`);
+        if (confirmations === 0) await refuseBehind(chain, latest);
         return Number(confirmations);
       }),
     hasBlock: (chain, height, hash, address) =>

@@ -73,14 +73,16 @@ test('a report of a reorg is confirmed when the coin node has the new block ther
 });
 
 /** Facts of the services that entries of a configuration name. */
-function factsOf(module: string, params: Readonly<Record<string, unknown>>) {
-  const entries = Object.entries(params).map(([param, value]) => ({
-    coin: 'litecoin',
-    network: 'regtest',
-    module,
-    param,
-    value: String(value)
-  }));
+function factsOf(...services: readonly (readonly [string, Readonly<Record<string, unknown>>])[]) {
+  const entries = services.flatMap(([module, params]) =>
+    Object.entries(params).map(([param, value]) => ({
+      coin: 'litecoin',
+      network: 'regtest',
+      module,
+      param,
+      value: String(value)
+    }))
+  );
   return askChains(configuredServices({ read: async () => ({ entries }) } as unknown as HubDatabase), silentLogger);
 }
 
@@ -88,12 +90,15 @@ test('a hub has seen a reorg where its coin node knows both blocks, and has the 
   const { node } = await startTestLitecoind();
   const hashes = await node.mine(3);
   const oldHash = hashes[2]!;
-  const facts = factsOf('platform-node', {
-    host: '127.0.0.1',
-    port: node.rpcPort,
-    user: node.user,
-    pass: node.password
-  });
+  const facts = factsOf([
+    'platform-node',
+    {
+      host: '127.0.0.1',
+      port: node.rpcPort,
+      user: node.user,
+      pass: node.password
+    }
+  ]);
   const unknown = 'b'.repeat(64);
   assert.equal(await facts.hasReorganised('LTC', 3, unknown, oldHash), null, 'it never saw the old one');
   assert.equal(await facts.hasReorganised('LTC', 3, oldHash, unknown), false);
@@ -115,7 +120,7 @@ test('an action is told with its block, as its own indexer has it', async () => 
   await decoder.writeBlocks(blocksOf(0, 'a', [[], [ISSUE], []]));
   const indexer = await startIndexer(databases, {});
   await indexer.until(({ lastIndexedBlock }) => lastIndexedBlock === 2);
-  const facts = factsOf('platform-indexer', { host: '127.0.0.1', service_port: indexer.port });
+  const facts = factsOf(['platform-indexer', { host: '127.0.0.1', service_port: indexer.port }]);
   const found = await facts.actionAt('LTC', 1);
   assert.deepEqual([found?.confirmations, found?.place?.action, found?.place?.height], [2, 'ISSUE', 1]);
   assert.match(found!.place!.hash, /^[0-9a-f]{64}$/);
@@ -139,9 +144,32 @@ test('an action is in no block of a branch that its indexer took between two ans
   t.after(() => void indexer.close());
   await once(indexer, 'listening');
   const { port } = indexer.address() as AddressInfo;
-  const facts = factsOf('platform-indexer', { host: '127.0.0.1', service_port: port });
+  const facts = factsOf(['platform-indexer', { host: '127.0.0.1', service_port: port }]);
   assert.equal(await facts.actionAt('LTC', 1), null);
   isTurning = false;
   const place = { action: 'SEND', height: 6, hash: after };
   assert.deepEqual(await facts.actionAt('LTC', 1), { place, confirmations: 3 });
+});
+
+test('an action that an indexer lacks is none only where the indexer has all blocks of the coin node', async (t) => {
+  const { node } = await startTestLitecoind();
+  await node.mine(3);
+  let latest = 2;
+  const indexer = createServer(async (request, response) => {
+    const { id } = JSON.parse(await text(request)) as { id: unknown };
+    const result = { coin: 'LTC', exists: false, action: null, block_index: null, latest_block_index: latest };
+    const reply = { jsonrpc: '2.0', id, result: { ...result, confirmations: 0 } };
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(reply));
+  }).listen(0, '127.0.0.1');
+  t.after(() => void indexer.close());
+  await once(indexer, 'listening');
+  const { port } = indexer.address() as AddressInfo;
+  const facts = factsOf(
+    ['platform-indexer', { host: '127.0.0.1', service_port: port }],
+    ['platform-node', { host: '127.0.0.1', port: node.rpcPort, user: node.user, pass: node.password }]
+  );
+  const ask = async () => [await facts.actionAt('LTC', 404), await facts.confirmationsOf('LTC', 404, '127.0.0.1')];
+  assert.deepEqual(await ask(), [null, null]);
+  latest = 3;
+  assert.deepEqual(await ask(), [{ place: null, confirmations: 0 }, 0]);
 });

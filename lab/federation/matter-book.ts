@@ -1,6 +1,12 @@
 import { closeMatters, decideMatter, kindOf, type SubmittedStep } from '../../src/hub/federation/matters/decide.ts';
-import { isUnderWay, type Matter, type MatterKind } from '../../src/hub/federation/matters/records.ts';
-import { BOUNDS, KEPT_FOR_MS, KEPT_MATTERS, type MatterRules } from '../../src/hub/federation/matters/rules.ts';
+import type { Matter, MatterKind } from '../../src/hub/federation/matters/records.ts';
+import {
+  BOUNDS,
+  isUnderWay,
+  KEPT_FOR_MS,
+  KEPT_MATTERS,
+  type MatterRules
+} from '../../src/hub/federation/matters/rules.ts';
 
 /** Matters of one hub in memory, as its database keeps them. */
 export class MatterBook {

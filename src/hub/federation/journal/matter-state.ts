@@ -9,7 +9,6 @@ import {
   isOpen,
   type Matter,
   type MatterKind,
-  SWAP_UNDER_WAY,
   type Swap,
   topicOf
 } from '../matters/records.ts';
@@ -19,7 +18,8 @@ import {
   KEPT_MATTERS,
   type MatterFacts,
   type MatterRules,
-  SWAP_LIFE_MS
+  SWAP_LIFE_MS,
+  SWAP_UNDER_WAY
 } from '../matters/rules.ts';
 import { destinationId, type SwapWithActions } from '../matters/swaps.ts';
 import { clearReaders, keepReadersAside, showMatter } from './matter-readers.ts';

@@ -1,5 +1,3 @@
-import { SWAP_LIFE_MS } from './rules.ts';
-
 /** Kinds of matters that the log keeps. */
 export type MatterKind = 'attestation' | 'swap' | 'reorg' | 'proposal';
 
@@ -121,15 +119,6 @@ export function topicOf(matter: Matter): string {
 /** Returns whether hubs may still say something about a matter. */
 export function isOpen({ endsAt }: Matter): boolean {
   return endsAt !== null;
-}
-
-/** Statuses of a swap that is under way. */
-export const SWAP_UNDER_WAY = ['initiated', 'attested', 'executed'] as const;
-
-/** Returns whether a matter counts as one that its hub has begun and that is not over. @param time  clock of the log */
-export function isUnderWay(matter: Matter, time: number): boolean {
-  if (matter.kind !== 'swap') return isOpen(matter);
-  return SWAP_UNDER_WAY.some((status) => status === matter.status) && matter.begunAt > time - SWAP_LIFE_MS;
 }
 
 /** Returns the id of an action's attestation for a chain. */

@@ -1,4 +1,4 @@
-import type { ActionPlace, Attestation, Matter, MatterKind, Reorg } from './records.ts';
+import { type ActionPlace, type Attestation, isOpen, type Matter, type MatterKind, type Reorg } from './records.ts';
 
 /** Rules of matters that all hubs of a set share. */
 export interface MatterRules {
@@ -62,6 +62,15 @@ export const KEPT_MATTERS = 250;
 export const KEPT_FOR_MS = ATTESTATION_MS + SETTLE_MS + HOUR_MS;
 /** Age from which a swap is over that was neither settled nor failed: its other action never came. */
 export const SWAP_LIFE_MS = 30 * DAY_MS;
+
+/** Statuses of a swap that is under way. */
+export const SWAP_UNDER_WAY = ['initiated', 'attested', 'executed'] as const;
+
+/** Returns whether a matter counts as one that its hub has begun and that is not over. @param time  clock of the log */
+export function isUnderWay(matter: Matter, time: number): boolean {
+  if (matter.kind !== 'swap') return isOpen(matter);
+  return SWAP_UNDER_WAY.some((status) => status === matter.status) && matter.begunAt > time - SWAP_LIFE_MS;
+}
 
 /** Statement about a chain, as hubs sign it one by one. */
 export type Statement =

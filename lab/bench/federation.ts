@@ -99,7 +99,7 @@ async function joining(): Promise<Figure[]> {
   return [{ what, measured, reference: 0, unit: 's', compare: 'above', most: 10, aim: 4 }];
 }
 
-/** CPU time of a hub of a larger set that has nothing to do, above that of a program that only wakes as often. */
+/** CPU time of a hub of a larger set that has nothing to do. What a program takes that only wakes as often is printed beside it. */
 async function idle(): Promise<Figure[]> {
   const hubs = await openMesh(LARGE_SET);
   const programs = hubs.map(() => new Helper('idle-threads.ts'));
@@ -113,8 +113,9 @@ async function idle(): Promise<Figure[]> {
     median(cpus.map((cpu, at) => (100 * (cpu - before[which]![at]!)) / wallMs))
   ) as [number, number];
   for (const helper of [...hubs.map(({ process }) => process), ...programs]) helper.end();
-  const what = `a hub of ${LARGE_SET} with nothing to do, above a program that only wakes as often, part of a core`;
-  return [{ what, measured, reference, unit: '%', compare: 'above', most: 1, aim: 0.3 }];
+  console.log(`a program that only wakes as often: ${reference.toFixed(2)} % of a core`);
+  const what = `a hub of ${LARGE_SET} with nothing to do, part of a core`;
+  return [{ what, measured, reference: 0, unit: '%', compare: 'above', most: 1, aim: 0.3 }];
 }
 
 const PARTS = { writes, leader, joining, idle };

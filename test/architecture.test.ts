@@ -161,7 +161,6 @@ const SHORT_LISTS: Readonly<Record<string, string>> = {
   'src/config/nearest.ts': 'the letters of a name of a variable',
   'src/config/services/sync.ts': 'the faults of one setting',
   'src/decoder/dispenser-action.ts': 'the dispensers of one action',
-  'src/decoder/dispenser-writer.ts': 'the block times of one statement',
   'src/encoder/coins/coins.ts': 'the calls of one batch',
   'src/explorer/live/channel-news.ts': 'the last reorgs',
   'src/explorer/pages/parts.ts': 'the rows of a page',

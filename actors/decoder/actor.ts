@@ -44,7 +44,8 @@ const work = new ChainWork({
   pollIntervalMs: data.pollIntervalMs,
   chain,
   feed,
-  take: async (store: DecoderStore, from, tip, signal) => feed.take(from, tip, await store.paidAddresses(), signal),
+  take: async (store: DecoderStore, from, tip, signal) =>
+    feed.take(from, tip, await store.paymentMarks(rules.addresses), signal),
   openStore: () => openDecoderStore(data.coordinates, data),
   log
 });

@@ -77,7 +77,8 @@ async function startDecoder({ url, user, password }: PrivateLitecoind) {
     pollIntervalMs: 1_000,
     chain: new NodeChain(rpc),
     feed,
-    take: async (store: DecoderStore, from, tip, signal) => feed.take(from, tip, await store.paidAddresses(), signal),
+    take: async (store: DecoderStore, from, tip, signal) =>
+      feed.take(from, tip, await store.paymentMarks(NETWORK.addresses), signal),
     openStore: () => openDecoderStore(database),
     log: silentLogger
   });

@@ -167,7 +167,7 @@ async function decode(
     winning = branch;
     feed.clear();
     while (next <= tip) {
-      const blocks = await feed.take(next, tip, await store.paidAddresses(), signal);
+      const blocks = await feed.take(next, tip, await store.paymentMarks(NETWORK.addresses), signal);
       await store.writeBlocks(blocks);
       next += blocks.length;
     }
@@ -229,7 +229,13 @@ async function assertBounded(database: DatabaseCoordinates, chain: RawChainMaker
     assert.ok(Number(amount) > 0);
     assert.ok(Number(height) < chain.blocks.length - 1, 'all offers were over');
   }
-  for (const table of ['dispensers', 'dispenser_watches', 'dispenser_payments', 'dispenser_extensions'])
+  for (const table of [
+    'dispensers',
+    'dispenser_tills',
+    'dispenser_watches',
+    'dispenser_payments',
+    'dispenser_extensions'
+  ])
     assert.deepEqual(await query(database, `SELECT * FROM ${table}`), [], table);
   return { stored: stored.length };
 }

@@ -2,7 +2,7 @@ import type { AddressVersions } from '../coin/chains.ts';
 import { SortedMarks } from '../coin/script/sorted-marks.ts';
 import { type BlockRange, RangeFeed, type RangeFeedOptions } from '../follower/range-feed.ts';
 import type { BlockRows } from './block-rows.ts';
-import { PaymentMarks } from './payment-marks.ts';
+import { marksOf } from './payment-marks.ts';
 
 /** Payments to look for in a range. */
 interface Wanted {
@@ -28,11 +28,11 @@ interface BlockFeedOptions extends RangeFeedOptions<WatchedRange, MarkedBlock> {
 /** Returns the next blocks of a chain as rows. It fetches and scans ahead within a bound. */
 export class BlockFeed {
   readonly #ranges: RangeFeed<Wanted, MarkedBlock>;
-  readonly #marks: PaymentMarks;
+  readonly #versions: AddressVersions;
 
   constructor({ versions, ...options }: BlockFeedOptions) {
     this.#ranges = new RangeFeed(options);
-    this.#marks = new PaymentMarks(versions);
+    this.#versions = versions;
   }
 
   /** Failed attempts since the start. */
@@ -49,14 +49,15 @@ export class BlockFeed {
    * Returns blocks from a height on, as many as may be written at once.
    *
    * @param tip highest height to fetch
-   * @param paid addresses of dispensers below the height. Payments to them are found, and to dispensers that these
-   *   blocks open
+   * @param paid marks of the scripts of dispensers below the height. Payments to them are found, and to dispensers that
+   *   these blocks open
    * @returns one block near the tip, else some megabytes of them
    * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED; the next call fetches again
    */
-  async take(height: number, tip: number, paid: readonly string[], signal: AbortSignal): Promise<readonly BlockRows[]> {
-    const { range, blocks } = await this.#ranges.take(height, tip, { wanted: this.#marks.of(paid).marks }, signal);
-    const wanted = this.#marks.ofMore(openedIn(blocks));
+  async take(height: number, tip: number, paid: SortedMarks, signal: AbortSignal): Promise<readonly BlockRows[]> {
+    const { range, blocks } = await this.#ranges.take(height, tip, { wanted: paid.marks }, signal);
+    const opened = marksOf(openedIn(blocks), this.#versions);
+    const wanted = paid.with(new Map(opened.map((mark) => [mark, true])));
     if (wanted.marks === range.wanted) return blocks;
     const missed = wanted.without(new SortedMarks(range.wanted));
     const first = missed.size === 0 ? -1 : blocks.findIndex(({ marks }) => marks.some((mark) => missed.has(mark)));

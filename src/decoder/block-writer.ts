@@ -1,4 +1,6 @@
 import { toDecimal } from '../coin/amount.ts';
+import type { AddressVersions } from '../coin/chains.ts';
+import type { SortedMarks } from '../coin/script/sorted-marks.ts';
 import { pages } from '../db/pages.ts';
 import type { BlockRows } from './block-rows.ts';
 import { DispenserWriter, type Placed, type PlacedTransaction } from './dispenser-writer.ts';
@@ -31,9 +33,9 @@ export class BlockWriter {
     this.#dispensers = new DispenserWriter(query, this.#addresses, dispenserLimitHeight);
   }
 
-  /** Returns addresses to whose payments further blocks must be searched. */
-  async paidAddresses(): Promise<readonly string[]> {
-    return await this.#dispensers.addresses();
+  /** Returns marks of the scripts to whose payments further blocks must be searched. */
+  async paymentMarks(versions: AddressVersions): Promise<SortedMarks> {
+    return await this.#dispensers.marks(versions);
   }
 
   /**
@@ -42,8 +44,17 @@ export class BlockWriter {
    * @returns findings beside those of the blocks
    */
   async write(blocks: readonly BlockRows[]): Promise<Placed['findings']> {
-    const first = await this.#next('tx_index', 'transactions', 0);
-    const { transactions, findings } = await this.#dispensers.place(blocks, first);
+    const findings: Placed['findings'][] = [];
+    for (let rest = blocks; rest.length > 0; ) {
+      const placed = await this.#dispensers.place(rest, await this.#next('tx_index', 'transactions', 0));
+      findings.push(placed.findings);
+      await this.#writeRun(rest.slice(0, placed.count), placed.transactions);
+      rest = rest.slice(placed.count);
+    }
+    return findings.flat();
+  }
+
+  async #writeRun(blocks: readonly BlockRows[], transactions: readonly PlacedTransaction[]): Promise<void> {
     const byHeight = Map.groupBy(transactions, ({ height }) => height);
     const byBlock = blocks.map(({ height }) => byHeight.get(height) ?? []);
     const hashes = await this.#hashes.idsOf(
@@ -84,7 +95,6 @@ export class BlockWriter {
       lastPubkeyIds[position]
     ]);
     await this.#insert('lookup_undo (block_index, address_id, hash_id, pubkey_id)', lastIds);
-    return findings;
   }
 
   /** Deletes the newest block and the ids that it introduced. */

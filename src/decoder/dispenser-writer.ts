@@ -1,8 +1,15 @@
+import type { AddressVersions } from '../coin/chains.ts';
+import type { SortedMarks } from '../coin/script/sorted-marks.ts';
 import { pages } from '../db/pages.ts';
-import type { BlockRows, Finding, TransactionRow } from './block-rows.ts';
-import { type Dispenser, DispenserBook, type DispenserChanges, type Extension, type Price } from './dispenser-book.ts';
+import type { BlockRows, Finding, OutputRow, TransactionRow } from './block-rows.ts';
+import { DispenserEnds, type DispenserKey } from './dispenser-ends.ts';
+import { leastOf } from './dispenser-prices.ts';
+import { DispenserReads } from './dispenser-reads.ts';
+import { DispenserRun } from './dispenser-run.ts';
+import { KEYS, LEAST_PRICE } from './dispenser-tills.ts';
 import type { Lookup, Query } from './lookup.ts';
-import { MedianClock } from './median-clock.ts';
+import type { MedianClock } from './median-clock.ts';
+import { PaymentMarks } from './payment-marks.ts';
 
 /** A transaction with a row, its index and height. */
 export interface PlacedTransaction extends TransactionRow {
@@ -14,18 +21,27 @@ export interface PlacedTransaction extends TransactionRow {
 export interface Placed {
   readonly transactions: readonly PlacedTransaction[];
   readonly findings: readonly (Finding & { readonly height: number })[];
+  /** Number of blocks that were placed. */
+  readonly count: number;
 }
 
 /**
  * Reads and writes the dispensers of a decoder database. Each call is part of the transaction that writes or deletes
  * its block.
+ *
+ * Anybody may have very many dispensers watched, for ever. So they stay in the tables: blocks read what they ask for.
  */
 export class DispenserWriter {
   readonly #query: Query;
   readonly #addresses: Lookup;
   readonly #limitFrom: number;
-  /** State of the tables; undefined until it is read. */
-  #book: DispenserBook | undefined;
+  readonly #reads: DispenserReads;
+  readonly #ends: DispenserEnds;
+  /** Clock at the newest block; undefined until it is read. */
+  #clock: MedianClock | undefined;
+  /** Scripts to whose payments further blocks must be searched; undefined until somebody asks. */
+  #marks: PaymentMarks | undefined;
+  #run: DispenserRun | undefined;
 
   /**
    * @param limitFrom first block whose payments to a dispenser count against the number that it can serve; Infinity for
@@ -35,11 +51,17 @@ export class DispenserWriter {
     this.#query = query;
     this.#addresses = addresses;
     this.#limitFrom = limitFrom;
+    this.#reads = new DispenserReads(query, addresses);
+    this.#ends = new DispenserEnds(query);
   }
 
-  /** Returns addresses to whose payments further blocks must be searched. */
-  async addresses(): Promise<readonly string[]> {
-    return (await this.#opened()).addresses();
+  /** Returns marks of the scripts to whose payments further blocks must be searched. */
+  async marks(versions: AddressVersions): Promise<SortedMarks> {
+    if (this.#marks) return this.#marks.sorted;
+    const marks = new PaymentMarks(versions);
+    for await (const addresses of this.#readAddresses()) marks.change(addresses, 1);
+    this.#marks = marks;
+    return marks.sorted;
   }
 
   /**
@@ -50,44 +72,47 @@ export class DispenserWriter {
    * script without an address, because a ledger could serve nobody.
    *
    * @param first index of the first transaction with a row
+   * @returns the first block and those that follow it, up to one at whose beginning dispensers end or are forgotten:
+   *   write them, and place the others then
    */
   async place(blocks: readonly BlockRows[], first: number): Promise<Placed> {
-    const book = await this.#opened();
+    const run = await this.#begin(blocks[0]!.height);
     const transactions: PlacedTransaction[] = [];
     const findings: (Finding & { height: number })[] = [];
+    let count = 0;
     for (const block of blocks) {
       const { height } = block;
-      book.enter(height, block.time);
+      if (count > 0 && !run.accepts(height)) break;
+      count += 1;
+      run.enter(height, block.time, paymentsIn(block));
       for (const transaction of block.transactions) {
         const { hash, source, data } = transaction;
         if (data === '' && source === '') {
-          const isLost = transaction.outputs.some(({ address, amount }) => book.isTaken(address, amount));
+          const isLost =
+            (await keep(transaction.outputs, ({ address, amount }) => run.isTaken(address, amount))).length > 0;
           if (isLost) findings.push({ code: 'PAYER_UNKNOWN', hash, reason: PAYER_UNKNOWN, height });
           continue;
         }
-        const outputs = transaction.outputs.filter(({ isPayment, isNeeded, address, amount }) => {
+        const outputs = await keep(transaction.outputs, async ({ isPayment, isNeeded, address, amount }) => {
           if (data !== '' || !isPayment) return isNeeded || !isPayment;
-          return !book.isOwnChange(source, address) && book.take(address, amount);
+          return !run.isOwnChange(source, address) && (await run.take(address, amount));
         });
         if (data === '' && outputs.length === 0) continue;
         const row = { ...transaction, outputs, height, txIndex: first + transactions.length };
         transactions.push(row);
-        book.apply(row);
+        await run.apply(row);
       }
     }
-    return { transactions, findings };
+    return { transactions, findings, count };
   }
 
-  /**
-   * Writes the changes of the placed transactions and deletes what no rollback can restore. Their addresses must have
-   * ids.
-   */
+  /** Writes the changes of the placed transactions. Their addresses must have ids. */
   async write(): Promise<void> {
-    const book = await this.#opened();
-    const { rows, extensions, payments, forgotten } = book.takeChanges();
+    const { dispensers: rows, openedAt, extensions, payments } = this.#run!.changes;
+    this.#marks?.change(openedAt, 1);
     const { ids } = await this.#addresses.idsOf([
       [
-        ...rows.flatMap(({ address, oracleAddress }) => [address, oracleAddress ?? '']),
+        ...rows.flatMap(({ address, oracleAddress, source }) => [address, oracleAddress ?? '', source]),
         ...payments.map(({ dispenser }) => dispenser.address),
         ...extensions.map(({ address }) => address)
       ]
@@ -115,6 +140,20 @@ export class DispenserWriter {
       'ON DUPLICATE KEY UPDATE dispensers = VALUES(dispensers)'
     );
     await insert(
+      'dispenser_tills (tx_index, address_id, source_id, is_own, least, due, ended)',
+      rows.map(({ txIndex, address, source, expiration, prices, expiredAt }) => [
+        txIndex,
+        idOf(address),
+        idOf(source),
+        source === address,
+        String(leastOf(prices) ?? 0),
+        expiredAt === null ? expiration : null,
+        expiredAt
+      ]),
+      // An edit may have extended one of an earlier block.
+      `ON DUPLICATE KEY UPDATE least = VALUES(least), ended = VALUES(ended), due = IF(VALUES(ended) IS NULL, due, NULL)`
+    );
+    await insert(
       'dispenser_extensions (block_index, address_id, expiration)',
       extensions.map(({ height: at, address, expiration }) => [at, idOf(address), expiration]),
       'ON DUPLICATE KEY UPDATE expiration = VALUES(expiration)'
@@ -129,121 +168,126 @@ export class DispenserWriter {
         count
       ])
     );
-    await this.#purge(forgotten);
   }
 
   /** Undoes a block. Must run before its transactions are deleted. */
   async undo(height: number): Promise<void> {
-    this.forget();
-    for (const table of ['dispenser_extensions', 'dispenser_payments'])
-      await this.#query(`DELETE FROM ${table} WHERE block_index = ?`, [height]);
-    await this.#query('UPDATE dispensers SET expired_block_index = NULL WHERE expired_block_index = ?', [height]);
-    for (const table of ['dispenser_watches', 'dispensers'])
-      await this.#query(`DELETE d FROM ${table} d JOIN transactions t USING (tx_index) WHERE t.block_index = ?`, [
-        height
-      ]);
+    this.#clock = undefined;
+    const opened = await this.#query<Key & { readonly address: string }>(
+      `SELECT w.tx_index AS txIndex, w.address_id AS addressId, a.address FROM transactions t
+       STRAIGHT_JOIN dispenser_tills w USING (tx_index) STRAIGHT_JOIN index_addresses a ON a.id = w.address_id
+       WHERE t.block_index = ?`,
+      [height]
+    );
+    this.#marks?.change(
+      opened.map(({ address }) => address),
+      -1
+    );
+    await this.#ends.delete(opened.map(keyOf));
+    const paid = await this.#query<Key>(
+      'SELECT DISTINCT tx_index AS txIndex, address_id AS addressId FROM dispenser_payments WHERE block_index = ?',
+      [height]
+    );
+    await this.#query('DELETE FROM dispenser_payments WHERE block_index = ?', [height]);
+    await this.#reopen(paid);
+    await this.#reopenEach(
+      'SELECT tx_index AS txIndex, address_id AS addressId FROM dispenser_tills WHERE ended = ?',
+      height
+    );
+    const extended = await this.#query<{ id: number }>(
+      'SELECT address_id AS id FROM dispenser_extensions WHERE block_index = ?',
+      [height]
+    );
+    await this.#query('DELETE FROM dispenser_extensions WHERE block_index = ?', [height]);
+    for (const { id } of extended)
+      for (const party of ['source_id', 'address_id'])
+        await this.#reopenEach(
+          `SELECT w.tx_index AS txIndex, w.address_id AS addressId FROM dispenser_tills w
+           JOIN dispensers d USING (tx_index, address_id) WHERE w.${party} = ? AND w.due > d.expiration`,
+          id
+        );
   }
 
   /** Drops cached state: the next call reads the tables. */
   forget(): void {
-    this.#book = undefined;
+    this.#clock = undefined;
+    this.#marks = undefined;
+    this.#run = undefined;
   }
 
-  async #purge({ rows, extensions }: DispenserChanges['forgotten']): Promise<void> {
-    const { ids } = await this.#addresses.idsOf([[...rows, ...extensions].map(({ address }) => address)]);
-    for (const part of pages(rows)) {
-      const keys = part.map(({ txIndex, address }) => [txIndex, ids.get(address)!]);
-      for (const table of ['dispensers', 'dispenser_payments', 'dispenser_watches'])
-        await this.#query(`DELETE FROM ${table} WHERE (tx_index, address_id) IN (?)`, [keys]);
-    }
-    for (const { address, height: last } of extensions) {
-      await this.#query('DELETE FROM dispenser_extensions WHERE address_id = ? AND block_index <= ?', [
-        ids.get(address)!,
-        last
-      ]);
-    }
-  }
-
-  async #opened(): Promise<DispenserBook> {
-    this.#book ??= new DispenserBook(
-      {
-        dispensers: await this.#readDispensers(),
-        extensions: await this.#query<Extension>(
-          `SELECT block_index AS height, a.address, expiration FROM dispenser_extensions
-           JOIN index_addresses a ON a.id = address_id`
-        ),
-        clock: await this.#readClock()
-      },
-      this.#limitFrom
-    );
-    return this.#book;
-  }
-
-  async #readDispensers(): Promise<Dispenser[]> {
-    const found = await this.#query<Omit<Dispenser, 'prices'> & { readonly addressId: number }>(
-      `SELECT d.tx_index AS txIndex, d.address_id AS addressId, a.address, o.address AS oracleAddress, s.address AS source,
-         d.expiration, d.expired_block_index AS expiredAt
-       FROM dispensers d JOIN index_addresses a ON a.id = d.address_id
-       JOIN transactions t ON t.tx_index = d.tx_index JOIN index_addresses s ON s.id = t.source_id
-       LEFT JOIN index_addresses o ON o.id = d.oracle_address_id ORDER BY d.tx_index, d.address_id`
-    );
-    const prices = await this.#readPrices();
-    return found.map(({ addressId, ...row }) => {
-      return { ...row, prices: prices.get(`${row.txIndex} ${addressId}`) ?? ANY_PAYMENT };
+  /** Ends and forgets dispensers at the beginning of a block. @returns the run that begins with it */
+  async #begin(height: number): Promise<DispenserRun> {
+    const isNew = this.#clock === undefined;
+    const clock = this.#clock ?? (await this.#reads.clock());
+    this.#clock = clock;
+    const stops = await this.#ends.stopsAfter(height - 1);
+    if (isNew || height >= stops.height)
+      for await (const addresses of this.#ends.forgetBefore(height, isNew)) this.#marks?.change(addresses, -1);
+    if (stops.time < clock.aged) await this.#ends.endBefore(height, clock.aged);
+    this.#run = new DispenserRun(this.#reads, clock, {
+      limitFrom: this.#limitFrom,
+      stops: await this.#ends.stopsAfter(height)
     });
+    return this.#run;
   }
 
-  /**
-   * Returns prices by transaction and address. Payments that an earlier release counted without a price count for the
-   * highest.
-   */
-  async #readPrices(): Promise<ReadonlyMap<string, readonly Price[]>> {
-    type Row = { readonly place: string; readonly least: string; readonly count: number };
-    const place = "CONCAT(tx_index, ' ', address_id) AS place, CAST(least AS CHAR) AS least";
-    const asked = await this.#query<Row>(
-      `SELECT ${place}, dispensers AS count FROM dispenser_watches ORDER BY tx_index, address_id, dispenser_watches.least`
-    );
-    const paid = await this.#query<Row>(
-      `SELECT ${place}, SUM(payments) AS count FROM dispenser_payments GROUP BY tx_index, address_id, dispenser_payments.least`
-    );
-    const counted = Map.groupBy(paid, (row) => row.place);
-    const prices = new Map<string, readonly Price[]>();
-    for (const [at, rows] of Map.groupBy(asked, (row) => row.place)) {
-      const leasts = rows.map(({ least }) => least);
-      const highest = leasts.at(-1);
-      const payments = (counted.get(at) ?? []).map(({ least, count }) => {
-        return { least: leasts.includes(least) ? least : highest, count: Number(count) };
-      });
-      const all = rows.map(({ least, count }) => ({
-        least: BigInt(least),
-        dispensers: Number(count),
-        payments: payments.reduce((sum, one) => sum + (one.least === least ? one.count : 0), 0)
-      }));
-      prices.set(at, all);
+  async #reopenEach(sql: string, value: number): Promise<void> {
+    for (;;) {
+      const keys = await this.#query<Key>(`${sql} LIMIT ${PAGE}`, [value]);
+      await this.#reopen(keys);
+      if (keys.length < PAGE) return;
     }
-    return prices;
   }
 
-  /** Returns the clock at the newest block. It needs the blocks of at least an hour. */
-  async #readClock(): Promise<MedianClock> {
-    const times: number[] = [];
-    for (let below = Number.MAX_SAFE_INTEGER; ; ) {
-      const found = await this.#query<{ block: number; time: number }>(
-        `SELECT block_index AS block, block_time AS time FROM blocks WHERE block_index < ?
-         ORDER BY block_index DESC LIMIT ${TIMES_PER_QUERY}`,
-        [below]
+  /** Reopens dispensers, with bounds that hold whatever was undone: the time and the least price of their openings. */
+  async #reopen(keys: readonly Key[]): Promise<void> {
+    for (const part of pages(keys.map(keyOf)))
+      await this.#query(
+        `UPDATE dispenser_tills w JOIN ${KEYS} USING (tx_index, address_id) JOIN dispensers d USING (tx_index, address_id)
+         SET d.expired_block_index = NULL, w.ended = NULL, w.due = COALESCE(d.expiration, 0), w.least = ${LEAST_PRICE}`,
+        [part]
       );
-      times.unshift(...found.map(({ time }) => Number(time)).reverse());
-      const isCut = found.length === TIMES_PER_QUERY;
-      const clock = new MedianClock(times, isCut);
-      if (!isCut || clock.aged !== Number.NEGATIVE_INFINITY) return clock;
-      below = Number(found.at(-1)!.block);
+  }
+
+  async *#readAddresses(): AsyncGenerator<readonly string[]> {
+    let last: Key = { txIndex: -1, addressId: 0 };
+    for (;;) {
+      const found = await this.#query<Key & { readonly address: string }>(
+        `SELECT tx_index AS txIndex, address_id AS addressId, address FROM dispenser_tills
+         STRAIGHT_JOIN index_addresses ON id = address_id WHERE tx_index > ? OR (tx_index = ? AND address_id > ?)
+         ORDER BY tx_index, address_id LIMIT ${PAGE}`,
+        [last.txIndex, last.txIndex, last.addressId]
+      );
+      yield found.map(({ address }) => address);
+      if (found.length < PAGE) return;
+      last = found.at(-1)!;
     }
   }
 }
 
-/** Prices of rows of an earlier release, which have no watch: any payment may be for them. */
-const ANY_PAYMENT: readonly Price[] = [{ least: 0n, dispensers: 1, payments: 0 }];
-/** Blocks per query: about a day of a chain with ten-minute blocks. */
-const TIMES_PER_QUERY = 200;
+/** Returns the outputs that pass, asked one after the other. */
+async function keep(
+  outputs: readonly OutputRow[],
+  passes: (output: OutputRow) => Promise<boolean>
+): Promise<readonly OutputRow[]> {
+  const kept: OutputRow[] = [];
+  for (const output of outputs) if (await passes(output)) kept.push(output);
+  return kept;
+}
+
+/** Returns the outputs of a block that may pay a dispenser. */
+function paymentsIn({ transactions }: BlockRows): readonly OutputRow[] {
+  return transactions.flatMap(({ data, outputs }) => (data === '' ? outputs : []));
+}
+
+/** Keys of a row. */
+interface Key {
+  readonly txIndex: number;
+  readonly addressId: number;
+}
+
+/** Rows per statement: anybody may have millions end in one block. */
+const PAGE = 10_000;
 const PAYER_UNKNOWN = 'it pays a dispenser from a script without an address, so no ledger serves it';
+
+const keyOf = ({ txIndex, addressId }: Key): DispenserKey => [txIndex, addressId];

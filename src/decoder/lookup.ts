@@ -58,6 +58,13 @@ export class Lookup {
     return { ids, lastIds };
   }
 
+  /** Returns the id of a name; undefined when it has none. */
+  async idOf(name: string): Promise<number | undefined> {
+    const ids = new Map<string, number>();
+    await this.#find([name], ids);
+    return ids.get(name);
+  }
+
   /** Deletes the names above an id. Their numbers are used again. */
   async cutBack(lastId: number): Promise<void> {
     await this.#query(`DELETE FROM ${this.#table} WHERE id > ?`, [lastId]);

@@ -5,7 +5,9 @@ import { PlatformError } from '../errors.ts';
 import {
   COLUMNS_IN_USE,
   DECODER_BASE,
+  DISPENSER_TILLS,
   EXTENSION_UNDO,
+  EXTENSIONS_BY_ADDRESS,
   FIRST_ROWS,
   LOOKUP_UNDO,
   TABLES,
@@ -78,6 +80,11 @@ export const MIGRATIONS: readonly Migration[] = [
     mode: 'auto',
     isOnce: true,
     statements: WATCHED_PRICES
+  },
+  {
+    name: '2026-11-30-dispenser-tills',
+    mode: 'auto',
+    statements: [tableStatement('dispenser_tills', DISPENSER_TILLS), EXTENSIONS_BY_ADDRESS]
   }
 ];
 

@@ -4,58 +4,56 @@ import { markOf } from '../coin/script/script-marks.ts';
 import { SortedMarks } from '../coin/script/sorted-marks.ts';
 
 /**
- * Marks by which payments to addresses are found.
+ * Marks by which payments to addresses are found, 8 bytes each.
  *
- * Anybody may have very many addresses watched, for ever: a call costs what changed since the one before, and a look at
- * the others.
+ * Anybody may have very many addresses watched, for ever: a change costs a copy of the marks, and a look at those that
+ * change.
  */
 export class PaymentMarks {
   readonly #versions: AddressVersions;
-  /** Addresses of the last call. */
-  #addresses: readonly string[] = [];
-  /** Number of these addresses by mark. */
-  readonly #counts = new Map<number, number>();
-  #marks = new SortedMarks();
+  #sorted = new SortedMarks();
+  /** By place of the mark, how many addresses have it. */
+  #counts = new Uint32Array();
 
   constructor(versions: AddressVersions) {
     this.#versions = versions;
   }
 
-  /**
-   * Returns the marks of scripts that pay these addresses: the same object as long as they do not change.
-   *
-   * @param addresses quickest where those of the last call keep their order and new ones follow them
-   */
-  of(addresses: readonly string[]): SortedMarks {
-    if (addresses === this.#addresses) return this.#marks;
-    const touched = new Set<number>();
-    let at = 0;
-    for (const address of this.#addresses)
-      if (addresses[at] === address) at += 1;
-      else this.#count(address, -1, touched);
-    for (; at < addresses.length; at++) this.#count(addresses[at]!, 1, touched);
-    this.#addresses = addresses;
-    this.#marks = this.#marks.with(new Map([...touched].map((mark) => [mark, this.#counts.has(mark)])));
-    return this.#marks;
+  /** The same object as long as the marks do not change. */
+  get sorted(): SortedMarks {
+    return this.#sorted;
   }
 
-  /** Returns the marks for further addresses, beside those of the last call. */
-  ofMore(addresses: readonly string[]): SortedMarks {
-    const more = addresses.flatMap((address) => this.#markOf(address) ?? []);
-    return this.#marks.with(new Map(more.map((mark) => [mark, true])));
+  /** Adds addresses, or takes each away that was added before. An address may be added several times. */
+  change(addresses: readonly string[], by: 1 | -1): void {
+    const changes = new Map<number, number>();
+    for (const mark of marksOf(addresses, this.#versions)) changes.set(mark, (changes.get(mark) ?? 0) + by);
+    const before = this.#sorted;
+    const countBefore = (mark: number) => (before.has(mark) ? this.#counts[before.placeOf(mark)]! : 0);
+    const after = before.with(new Map([...changes].map(([mark, change]) => [mark, countBefore(mark) + change > 0])));
+    const counts = after === before ? this.#counts : moved(this.#counts, before, after);
+    for (const [mark, change] of changes) if (after.has(mark)) counts[after.placeOf(mark)]! += change;
+    this.#sorted = after;
+    this.#counts = counts;
   }
+}
 
-  #count(address: string, change: number, touched: Set<number>): void {
-    const mark = this.#markOf(address);
-    if (mark === undefined) return;
-    touched.add(mark);
-    const now = (this.#counts.get(mark) ?? 0) + change;
-    if (now > 0) this.#counts.set(mark, now);
-    else this.#counts.delete(mark);
-  }
+/** Returns the marks of the scripts that pay these addresses; an address of another chain has none. */
+export function marksOf(addresses: readonly string[], versions: AddressVersions): readonly number[] {
+  return addresses.flatMap((address) => {
+    const script = scriptOf(address, versions);
+    return script ? [markOf(script)] : [];
+  });
+}
 
-  #markOf(address: string): number | undefined {
-    const script = scriptOf(address, this.#versions);
-    return script && markOf(script);
+/** Returns counts by the places of other marks: 0 for those that are new. */
+function moved(counts: Uint32Array, before: SortedMarks, after: SortedMarks): Uint32Array<ArrayBuffer> {
+  const result = new Uint32Array(after.size);
+  let from = 0;
+  for (let to = 0; to < after.size; to++) {
+    const mark = after.marks[to]!;
+    while (from < before.size && before.marks[from]! < mark) from++;
+    if (before.marks[from] === mark) result[to] = counts[from]!;
   }
+  return result;
 }

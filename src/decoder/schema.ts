@@ -115,6 +115,25 @@ export const WATCH_TABLES = {
     KEY dispenser_extensions_expiration (expiration)`
 } as const;
 
+/** Dispensers by what is asked of them. The other tables say all of it. @see refreshTills */
+export const DISPENSER_TILLS = `
+    tx_index BIGINT UNSIGNED NOT NULL,
+    address_id BIGINT UNSIGNED NOT NULL,
+    source_id BIGINT UNSIGNED NOT NULL,
+    is_own BOOLEAN NOT NULL COMMENT 'whether its source takes the payments',
+    least BIGINT UNSIGNED NOT NULL COMMENT 'it takes no payment below, in base units',
+    due BIGINT UNSIGNED NULL COMMENT 'it does not end before, in Unix seconds; NULL once it has ended',
+    ended INT UNSIGNED NULL COMMENT 'height before which it ended',
+    PRIMARY KEY (tx_index, address_id),
+    KEY dispenser_tills_takers (address_id, is_own, ended, tx_index, least),
+    KEY dispenser_tills_source (source_id),
+    KEY dispenser_tills_due (due),
+    KEY dispenser_tills_ended (ended)`;
+
+/** Statement by which the extensions of an address are found. */
+export const EXTENSIONS_BY_ADDRESS =
+  'ALTER TABLE dispenser_extensions ADD INDEX IF NOT EXISTS dispenser_extensions_address (address_id, expiration)';
+
 /**
  * Statements that key watches and payments by price, so that dispensers of one transaction with different prices have
  * rows of their own.

@@ -1,3 +1,5 @@
+import type { AddressVersions } from '../coin/chains.ts';
+import type { SortedMarks } from '../coin/script/sorted-marks.ts';
 import type { DatabaseBase } from '../db/base.ts';
 import { rows, type SqlRow } from '../db/connection.ts';
 import { ExclusiveDatabase } from '../db/exclusive-database.ts';
@@ -8,7 +10,8 @@ import type { DatabaseCoordinates } from '../wire/data/database.ts';
 import { bindDecoderBase } from './base.ts';
 import type { BlockRows } from './block-rows.ts';
 import { BlockWriter } from './block-writer.ts';
-import { KEPT_BLOCKS } from './dispenser-book.ts';
+import { KEPT_BLOCKS } from './dispenser-run.ts';
+import { refreshTills } from './dispenser-tills.ts';
 import { MempoolStore, NO_LONGER_WAITING } from './mempool-store.ts';
 import { migrate } from './migrations.ts';
 
@@ -39,6 +42,7 @@ export async function openDecoderStore(
     ...(queryTimeoutMs === undefined ? {} : { queryTimeoutMs }),
     prepare: async (writer) => {
       await migrate(writer, ['auto']);
+      await refreshTills(writer);
       if (base) await bindDecoderBase(writer, base);
       const [counted] = await rows(writer, "SELECT COUNT(*) AS count FROM events WHERE code = 'PARSE_ERROR'");
       parseErrors = Number(counted?.['count'] ?? 0);
@@ -82,9 +86,13 @@ export class DecoderStore implements BlockStore<BlockRows> {
     );
   }
 
-  /** Returns the addresses of dispensers: further blocks must be searched for payments to them. */
-  async paidAddresses(): Promise<readonly string[]> {
-    return await this.#blocks.paidAddresses();
+  /**
+   * Returns marks of the scripts of dispensers: further blocks must be searched for payments to them.
+   *
+   * @param versions address formats of the chain
+   */
+  async paymentMarks(versions: AddressVersions): Promise<SortedMarks> {
+    return await this.#blocks.paymentMarks(versions);
   }
 
   /**

@@ -11,10 +11,6 @@ export class Till {
    */
   #steps: { readonly key: string; readonly least: bigint }[] | undefined = [];
 
-  get isEmpty(): boolean {
-    return this.#leasts.size === 0;
-  }
-
   set(key: string, least: bigint): void {
     const before = this.#leasts.get(key);
     if (before === least) return;

@@ -56,7 +56,8 @@ const NODE_LOCAL = new Set([
   'decoder_base',
   'dispenser_watches',
   'dispenser_payments',
-  'dispenser_extensions'
+  'dispenser_extensions',
+  'dispenser_tills'
 ]);
 
 /** Columns that each side fills itself, in addition to generated columns and ignored ids. */

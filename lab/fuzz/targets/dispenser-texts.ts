@@ -4,7 +4,8 @@ import { commandsIn, MAX_COMMANDS, parseCommand } from '../../../src/coin/action
 import { DEFAULT_PROFILE } from '../../../src/coin/profile.ts';
 import { parseAmount } from '../../../src/consensus/amount.ts';
 import { readDispenser } from '../../../src/decoder/dispenser-action.ts';
-import { DispenserBook } from '../../../src/decoder/dispenser-book.ts';
+import { DispenserRun, NO_STOPS, NONE_BEFORE } from '../../../src/decoder/dispenser-run.ts';
+import { MedianClock } from '../../../src/decoder/median-clock.ts';
 import type { ChainTransaction } from '../../../src/indexer/block/block.ts';
 import { rulesOf } from '../../../src/indexer/profile/rules.ts';
 import { MemoryLedger } from '../../../test/support/indexer-ledger.ts';
@@ -49,13 +50,13 @@ export const dispenserTexts = target<string>({
   runs: 20_000,
   shortRuns: 1_500,
   inputs: texts,
-  check: (text) => {
+  check: async (text) => {
     assert.ok(commandsIn(text).length <= MAX_COMMANDS + 1);
     assert.equal(commandsIn(text)[0]!.name, parseCommand(text).name);
     if (text === '') return;
     const ledger = new MemoryLedger(1, RULES);
     ledger.give('TOKA', 0, SELLER!.address!, { [SELLER!.address!]: '1000' });
-    const book = new DispenserBook({}, 0);
+    const book = new DispenserRun(NONE_BEFORE, new MedianClock(), { limitFrom: 0, stops: NO_STOPS });
     const outputs = [SELLER!, TILL!].map(({ address }, vout) => ({
       vout,
       address: address!,
@@ -67,11 +68,11 @@ export const dispenserTexts = target<string>({
     run(1, { source: SELLER!.address!, data: text });
     book.enter(1, TIME);
     const dispensers = readDispenser(text, [NETWORK.ticker], NETWORK.addresses);
-    book.apply({ txIndex: 0, source: SELLER!.address!, dispensers });
+    await book.apply({ txIndex: 0, source: SELLER!.address!, dispensers });
     for (const offer of ledger.offers) {
       if (offer.kind !== 'dispenser' || offer.get.tick !== null) continue;
       const price = offer.get.amount / PER_BASE_UNIT;
-      if (price <= MOST) assert.ok(book.isTaken(offer.getAddress, price), 'no payment is stored');
+      if (price <= MOST) assert.ok(await book.isTaken(offer.getAddress, price), 'no payment is stored');
     }
     run(2, { source: BUYER.address!, data: '', outputs });
   },

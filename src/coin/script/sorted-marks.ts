@@ -18,7 +18,7 @@ export class SortedMarks implements Marks {
   }
 
   has(mark: number): boolean {
-    return this.marks[this.#placeOf(mark)] === mark;
+    return this.marks[this.placeOf(mark)] === mark;
   }
 
   /**
@@ -33,7 +33,7 @@ export class SortedMarks implements Marks {
     const marks = new Uint32Array(this.size + 2 * added - changed.length);
     let [from, to] = [0, 0];
     for (const [mark, isThere] of changed) {
-      const place = this.#placeOf(mark);
+      const place = this.placeOf(mark);
       marks.set(this.marks.subarray(from, place), to);
       to += place - from;
       from = isThere ? place : place + 1;
@@ -54,8 +54,8 @@ export class SortedMarks implements Marks {
     return missing;
   }
 
-  /** Returns the place of the first mark that is not below this one. */
-  #placeOf(mark: number): number {
+  /** Returns the place of the first mark that is not below this one, which need not be among them. */
+  placeOf(mark: number): number {
     let [low, high] = [0, this.marks.length];
     while (low < high) {
       const middle = (low + high) >>> 1;

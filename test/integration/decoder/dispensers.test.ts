@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import type { BlockRows } from '../../../src/decoder/block-rows.ts';
 import { NO_DISPENSERS, readDispenser } from '../../../src/decoder/dispenser-action.ts';
-import { MAX_PAYMENTS } from '../../../src/decoder/dispenser-book.ts';
+import { MAX_PAYMENTS } from '../../../src/decoder/dispenser-prices.ts';
 import { type DecoderStore, openDecoderStore } from '../../../src/decoder/store.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { query } from '../../support/decoder/loop.ts';

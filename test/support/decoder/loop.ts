@@ -59,7 +59,8 @@ export function startLoop({ database, node, network, magic, startBlock = 0 }: Te
     pollIntervalMs: 20,
     chain,
     feed,
-    take: async (store: DecoderStore, from, tip, signal) => feed.take(from, tip, await store.paidAddresses(), signal),
+    take: async (store: DecoderStore, from, tip, signal) =>
+      feed.take(from, tip, await store.paymentMarks(network.addresses), signal),
     openStore: () => openDecoderStore(database),
     log: silentLogger
   });

@@ -92,7 +92,7 @@ export class ExampleLedger {
     const tip = this.chain.blocks.length - 1;
     const { signal } = new AbortController();
     for (let next = from; next <= tip; ) {
-      const blocks = await this.#feed.take(next, tip, await this.#decoder.paidAddresses(), signal);
+      const blocks = await this.#feed.take(next, tip, await this.#decoder.paymentMarks(this.network.addresses), signal);
       await this.#decoder.writeBlocks(blocks);
       next += blocks.length;
     }

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { scriptOf } from '../../../src/coin/script/address.ts';
 import { markOf } from '../../../src/coin/script/script-marks.ts';
+import { SortedMarks } from '../../../src/coin/script/sorted-marks.ts';
 import { BlockFeed, type MarkedBlock, type WatchedRange } from '../../../src/decoder/block-feed.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import { scanParallelism } from '../../../src/follower/range-feed.ts';
@@ -10,6 +11,8 @@ import { scanParallelism } from '../../../src/follower/range-feed.ts';
 const { addresses } = chainNetwork('bitcoin', 'regtest');
 const TILL = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080';
 const TILL_MARK = markOf(scriptOf(TILL, addresses)!);
+const TILL_MARKS = new SortedMarks(Uint32Array.of(TILL_MARK));
+const NO_MARKS = new SortedMarks();
 const going = new AbortController().signal;
 
 /** A block that opens a dispenser at the till, pays it, or does neither. */
@@ -47,7 +50,7 @@ function feedOf(whatOf: (height: number) => 'opens' | 'pays' | 'rests', hashOf =
 
 test('blocks from the first payment on to a dispenser that the same range opens are scanned again', async () => {
   const { feed, asked } = feedOf((height) => (height === 2 ? 'opens' : height === 5 ? 'pays' : 'rests'));
-  const blocks = await feed.take(0, 10, [], going);
+  const blocks = await feed.take(0, 10, NO_MARKS, going);
   assert.deepEqual(
     blocks.map(({ height }) => height),
     [0, 1, 2, 3, 4, 5, 6, 7]
@@ -61,9 +64,9 @@ test('blocks from the first payment on to a dispenser that the same range opens 
 
 test('a block that was scanned ahead of an opening is scanned again where it pays, and only there', async () => {
   const { feed, asked } = feedOf((height) => (height === 9 ? 'pays' : 'rests'));
-  await feed.take(0, 11, [], going);
+  await feed.take(0, 11, NO_MARKS, going);
   const heights: number[] = [];
-  for (const next of [9, 10, 11]) heights.push((await feed.take(next, 11, [TILL], going))[0]!.height);
+  for (const next of [9, 10, 11]) heights.push((await feed.take(next, 11, TILL_MARKS, going))[0]!.height);
   assert.deepEqual(heights, [9, 10, 11]);
   assert.deepEqual(
     asked.map(({ from, wanted }) => [from, wanted.length]),
@@ -83,7 +86,7 @@ test('a branch that changes between two scans ends the group before it', async (
     (height) => (height === 1 ? 'opens' : height === 2 ? 'pays' : 'rests'),
     (height) => (height === 4 && scans++ > 0 ? 'other' : `hash ${height}`)
   );
-  const blocks = await feed.take(0, 10, [], going);
+  const blocks = await feed.take(0, 10, NO_MARKS, going);
   assert.deepEqual(
     blocks.map(({ height }) => height),
     [0, 1, 2, 3]
@@ -102,7 +105,7 @@ test('attempts at the next block count, whatever becomes of those behind it', as
     }
   });
   for (let round = 1; round <= 3; round++) {
-    await assert.rejects(failing.take(9, 11, [], going), { code: 'NODE_UNREACHABLE' });
+    await assert.rejects(failing.take(9, 11, NO_MARKS, going), { code: 'NODE_UNREACHABLE' });
     failing.clear();
     assert.equal(failing.failures, 5 * round);
   }
@@ -126,7 +129,7 @@ test('429 and 503 halve what is scanned at once; sixteen ranges that go well add
   const mostAtOnce = async (from: number, takes: number) => {
     most = 0;
     let next = from;
-    for (let take = 0; take < takes; take++) next += (await feed.take(next, 1_000, [], going)).length;
+    for (let take = 0; take < takes; take++) next += (await feed.take(next, 1_000, NO_MARKS, going)).length;
     feed.clear();
     return most;
   };
@@ -136,7 +139,7 @@ test('429 and 503 halve what is scanned at once; sixteen ranges that go well add
     [503, 2]
   ] as const) {
     status = next;
-    await assert.rejects(feed.take(0, 1_000, [], going));
+    await assert.rejects(feed.take(0, 1_000, NO_MARKS, going));
     feed.clear();
     await new Promise((resolve) => setTimeout(resolve, 5));
     status = null;
@@ -158,11 +161,11 @@ test('every attempt counts, until one goes well', async () => {
       return { blocks: [block(from, 'rests')], sizeBytes: 1 };
     }
   });
-  await assert.rejects(feed.take(0, 0, [], going), { code: 'NODE_UNREACHABLE' });
+  await assert.rejects(feed.take(0, 0, NO_MARKS, going), { code: 'NODE_UNREACHABLE' });
   assert.deepEqual([feed.failures, feed.errorCount], [3, 3]);
   failing = false;
   feed.clear();
-  await feed.take(0, 0, [], going);
+  await feed.take(0, 0, NO_MARKS, going);
   assert.deepEqual([feed.failures, feed.errorCount], [0, 3]);
 });
 

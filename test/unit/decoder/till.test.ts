@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DueQueue } from '../../../src/decoder/due-queue.ts';
 import { Till } from '../../../src/decoder/till.ts';
 import fc from '../../support/fast-check.ts';
 
@@ -27,22 +26,7 @@ test('the oldest dispenser that takes an amount is found as by looking at each',
           const [expected] = [...leasts].find(([, asked]) => asked <= amount) ?? [];
           assert.equal(till.oldestFor(amount), expected);
         }
-        assert.equal(till.isEmpty, leasts.size === 0);
       }
-    })
-  );
-});
-
-test('keys come out when they are due, the earliest first', () => {
-  fc.assert(
-    fc.property(fc.array(fc.nat(50), { maxLength: 80 }), fc.nat(50), (dues, time) => {
-      const queue = new DueQueue();
-      for (const [at, due] of dues.entries()) queue.add(due, String(at));
-      const sorted = (from: readonly number[]) => from.toSorted((a, b) => a - b);
-      const early = [...queue.take(time)].map((name) => dues[Number(name)]!);
-      assert.deepEqual(early, sorted(dues.filter((due) => due <= time)));
-      const rest = [...queue.take(Number.POSITIVE_INFINITY)].map((name) => dues[Number(name)]!);
-      assert.deepEqual(rest, sorted(dues.filter((due) => due > time)));
     })
   );
 });

@@ -1,0 +1,32 @@
+import type { Statements } from '../db/connection.ts';
+
+/** Expression for the least price of a row `w` at its opening: 0 where an earlier release kept none. */
+export const LEAST_PRICE = `COALESCE((SELECT MIN(p.least) FROM dispenser_watches p
+    WHERE p.tx_index = w.tx_index AND p.address_id = w.address_id), 0)`;
+
+/**
+ * Keys of rows, `k (tx_index, address_id)`, to be joined. A list of pairs after IN would read the whole table from 500
+ * pairs on, and takes a time that grows with its square below.
+ */
+export const KEYS = '(WITH k (tx_index, address_id) AS (VALUES ?) SELECT * FROM k) k';
+
+const STATEMENTS = [
+  `DELETE w FROM dispenser_tills w LEFT JOIN dispensers d USING (tx_index, address_id)
+   WHERE d.tx_index IS NULL OR NOT w.ended <=> d.expired_block_index
+     OR (w.ended IS NULL AND (NOT w.due <=> COALESCE(d.expiration, 0) OR w.least <> ${LEAST_PRICE}))`,
+  `INSERT INTO dispenser_tills (tx_index, address_id, source_id, is_own, least, due, ended)
+   SELECT w.tx_index, w.address_id, t.source_id, t.source_id = w.address_id, ${LEAST_PRICE},
+     IF(w.expired_block_index IS NULL, COALESCE(w.expiration, 0), NULL), w.expired_block_index
+   FROM dispensers w JOIN transactions t USING (tx_index)
+   LEFT JOIN dispenser_tills known USING (tx_index, address_id) WHERE known.tx_index IS NULL`
+];
+
+/**
+ * Makes the tills what the other tables say, since releases before this one keep none: rows of dispensers that no edit
+ * or payment changed stay, and others get the bounds of their openings.
+ *
+ * @throws what the connection throws
+ */
+export async function refreshTills(connection: Statements): Promise<void> {
+  for (const statement of STATEMENTS) await connection.query(`SET STATEMENT max_statement_time = 0 FOR ${statement}`);
+}

@@ -18,6 +18,8 @@ const WITH_SETTINGS = /^SET STATEMENT\b([^'"`]*?)\bFOR\b([\s\S]*)$/i;
 /** Definitions that change rows otherwise than the new columns of a table say. */
 const MOVES_ROWS =
   /^(TRUNCATE|RENAME|REPAIR|DROP (TEMPORARY )?TABLE|CREATE (OR REPLACE )(TEMPORARY )?TABLE|ALTER\b[\s\S]*\b(IGNORE|PARTITION|TABLESPACE|RENAME))\b/i;
+/** Drops every table without its name: the rows that come back stand in the log, and not those that do not. */
+const DROPS_ALL = /^(DROP|CREATE OR REPLACE) (DATABASE|SCHEMA)\b/i;
 /** The others that may change values of a table that looks the same afterwards. */
 const ALTERS = /^ALTER\b/i;
 const COMMENTS = /\/\*(?!M?!)[\s\S]*?\*\/|\/\*M?!\d*|\*\//g;
@@ -40,10 +42,11 @@ export function tablesOfStatement(
   const whole = text.replace(COMMENTS, ' ').replace(/\s+/g, ' ').trim();
   const sql = WITH_SETTINGS.exec(whole)?.[2]?.trim() ?? whole;
   if (CONTROL.test(sql)) return NONE;
+  // A statement with data instead of rows, of any database: what its triggers, views and functions wrote here stands nowhere.
+  if (!DEFINITION.test(sql)) return 'all';
   const words = new Set(Array.from(whole.matchAll(WORDS), ([word]) => plain(word)));
   if (schema !== database && !words.has(plain(database))) return NONE;
-  // A statement with data instead of rows: what a function or a trigger of it wrote stands nowhere.
-  if (!DEFINITION.test(sql)) return 'all';
+  if (DROPS_ALL.test(sql)) return words.has(plain(database)) ? 'all' : NONE;
   const effect = MOVES_ROWS.test(sql) ? 'moved' : 'altered';
   if (effect === 'altered' && !ALTERS.test(sql)) return NONE;
   const named = Array.from(tables).filter((name) => words.has(plain(name)));

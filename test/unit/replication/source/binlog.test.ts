@@ -54,12 +54,17 @@ test('a statement that no list calls harmless may have changed every table', () 
     assert.deepEqual(named(sql), [], sql);
 });
 
-test('a statement that moves no row names none, and one of another database neither', () => {
+test('a statement that moves no row names none, and a definition of another database neither', () => {
   for (const sql of ['BEGIN', 'COMMIT', 'SAVEPOINT `s`', 'ROLLBACK TO `s`', "XA END X'71',X'',1"])
     assert.deepEqual(named(sql), []);
   assert.deepEqual(named('CREATE INDEX i ON stakes (id)'), []);
   assert.deepEqual(named('TRUNCATE stakes', 'other'), []);
-  assert.deepEqual(named('INSERT INTO stakes VALUES (1)', 'other'), []);
+  for (const schema of ['ledger', 'other']) assert.deepEqual(named('DROP DATABASE other', schema), []);
+});
+
+test('a database that is dropped, or made in place of the one of that name, may have had rows in every table', () => {
+  for (const sql of ['DROP DATABASE ledger', 'drop schema if exists `Ledger`', 'CREATE OR REPLACE DATABASE ledger'])
+    for (const schema of ['ledger', 'other', '']) assert.equal(named(sql, schema), 'all', sql);
 });
 
 test('a statement that changes a definition may have changed values, though the definition becomes what it was', () => {
@@ -71,6 +76,7 @@ test('a statement that changes a definition may have changed values, though the 
 test('a statement with data may have changed every table: a trigger or a function of it stands nowhere', () => {
   assert.equal(named('UPDATE stakes SET amount = 1'), 'all');
   assert.equal(named('SELECT `ledger`.`pay`(1)', 'other'), 'all');
+  assert.equal(named('UPDATE accounts SET amount = 1', 'other'), 'all');
 });
 
 test('positions are ordered by file and offset, and those of other logs are not compared', () => {

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import ZongJi from '@vlasky/zongji';
 import { tlsOptions } from '../../../db/connection.ts';
 import type { DatabaseCoordinates } from '../../../wire/data/database.ts';
+import { onOtherChecksums } from './log-checksums.ts';
 import { type BinlogPosition, isAtLeast } from './position.ts';
 import type { TouchedLog } from './touched.ts';
 import { type LogEvent, LogTransactions, OTHER_COLUMN, type ValueColumn } from './transactions.ts';
@@ -157,8 +158,13 @@ export class BinlogTail {
       if (this.#transactions.isOther) this.#lose('the binary log was made anew (RESET MASTER)');
       this.#wake();
     });
-    // Between two definitions the second connection of the package rests, for as long as it takes.
-    reader.on('ready', () => reader.ctrlConnection?.query('SET SESSION wait_timeout = 31536000', () => undefined));
+    reader.on('ready', () => {
+      // Between two definitions the second connection of the package rests, for as long as it takes.
+      reader.ctrlConnection?.query('SET SESSION wait_timeout = 31536000', () => undefined);
+      onOtherChecksums(reader, () => {
+        if (reader === this.#reader) this.#lose('binlog_checksum was changed');
+      });
+    });
     const { file, offset } = this.#transactions.position;
     reader.start({
       serverId: randomInt(...READER_IDS),

@@ -115,3 +115,28 @@ test('rows of before a change of columns count as altered, whatever the columns 
   const dropped = await touchedSince(to, start, 'id', connection);
   assert.deepEqual([dropped.isAll, dropped.isWhole('words')], [false, true]);
 });
+
+test('a tail gives up before it reads a file whose checksums are not those that it began with', async (t) => {
+  const { root } = await startOwnServer(OPTIONS);
+  const to = await createDatabase('checksums', root);
+  const connection = await connect(to);
+  t.after(() => connection.destroy());
+  await connection.query('CREATE TABLE notes (id INT PRIMARY KEY)');
+  for (const setting of ['NONE', 'CRC32']) {
+    const start = await position(connection);
+    const log = new TouchedLog();
+    const tail = new BinlogTail(to, start, log, { tables: () => ['notes'], valueColumn: () => 'id' });
+    t.after(() => tail.stop());
+    await connection.query('TRUNCATE TABLE notes');
+    const known = await position(connection);
+    assert.ok(await tail.reached(known, 20_000), tail.fault ?? 'it does not arrive');
+    assert.ok(log.upTo(known).isWhole('notes'));
+    await connection.query(`SET GLOBAL binlog_checksum = ${setting}`);
+    await connection.query('TRUNCATE TABLE notes');
+    const here = await position(connection);
+    assert.deepEqual([await tail.reached(here, 20_000), tail.isLost], [false, true]);
+    assert.match(tail.fault ?? '', /checksum/);
+    const touched = await touchedSince(to, here, 'id', connection);
+    assert.deepEqual([touched.isAll, touched.isEmpty], [false, true]);
+  }
+});

@@ -8,7 +8,7 @@ import { rangingOf } from '../changes/ranging.ts';
 import { commonSpans, type Span } from '../changes/spans.ts';
 import { isWatched } from '../changes/watch-reader.ts';
 import { isOfOneLog, readLogState, type ServerPosition } from './position.ts';
-import { findBinlogObstacle } from './support.ts';
+import { findBinlogObstacle, readLoggedName } from './support.ts';
 import { BinlogTail } from './tail.ts';
 import { TouchedLog, type TouchedTables } from './touched.ts';
 
@@ -55,9 +55,12 @@ export class BinlogChanges {
   #missed = 0;
 
   constructor(options: BinlogChangesOptions) {
+  /** Name of the database in the log. */
+  #database: string;
     this.#options = options;
     if (options.mode === 'off') this.#reason = 'SYNC_BINLOG is off';
   }
+    this.#database = options.coordinates.name;
 
   /** Whether groups are made of the log, and why not. */
   get report(): BinlogReport {
@@ -227,14 +230,19 @@ export class BinlogChanges {
     const valueColumn = (table: string) => this.#columns.get(table);
     const tables = () => this.#columns.keys();
     this.#looked = 1;
-    this.#tail = new BinlogTail(this.#options.coordinates, this.#done, this.#log, { tables, valueColumn });
+    const coordinates = { ...this.#options.coordinates, name: this.#database };
+    this.#tail = new BinlogTail(coordinates, this.#done, this.#log, { tables, valueColumn });
     return this.#tail;
   }
 
   async #findObstacle(): Promise<string | null> {
-    const { coordinates, open } = this.#options;
-    const connection = await open();
-    return await findBinlogObstacle(connection, coordinates.name).finally(() => connection.destroy());
+    const connection = await this.#options.open();
+    try {
+      this.#database = await readLoggedName(connection);
+      return await findBinlogObstacle(connection, this.#database);
+    } finally {
+      connection.destroy();
+    }
   }
 
   #lose(): void {

@@ -8,6 +8,7 @@ const SETTINGS = {
   binlog_row_image: 'image',
   log_slave_updates: 'relays',
   gtid_slave_pos: 'replicated',
+  lower_case_table_names: 'names',
   wsrep_on: 'cluster'
 } as const;
 
@@ -25,10 +26,21 @@ export function obstacleOf(values: ReadonlyMap<string, string>, slavesRunning: n
   if (value('binlog_format') !== 'ROW') return `binlog_format is ${value('binlog_format')}: set binlog_format = ROW`;
   if (!IMAGES.has(value('binlog_row_image')))
     return `binlog_row_image is ${value('binlog_row_image')}: set binlog_row_image = FULL or NOBLOB`;
+  if (value('lower_case_table_names') === '2')
+    return 'lower_case_table_names is 2: the log has names as each statement writes them';
   const isReplica = slavesRunning > 0 || value('gtid_slave_pos') !== '' || value('wsrep_on') === 'ON';
   if (isReplica && value('log_slave_updates') !== 'ON')
     return 'the server replicates another one and does not log those changes: start it with log_slave_updates';
   return null;
+}
+
+/** Reads the name of the connection's database as the log has it: a server that keeps names in lower case takes any other for it. */
+export async function readLoggedName(connection: Connection): Promise<string> {
+  const [found] = await rows<{ name: string }>(
+    connection,
+    'SELECT IF(@@lower_case_table_names = 0, DATABASE(), LOWER(DATABASE())) AS name'
+  );
+  return found!.name;
 }
 
 /**

@@ -5,7 +5,7 @@ import { type Connection, connect, rows } from '../../../../src/db/connection.ts
 import { createLogger } from '../../../../src/log.ts';
 import { BinlogChanges } from '../../../../src/replication/source/binlog/changes.ts';
 import { isOfOneLog, readLogState } from '../../../../src/replication/source/binlog/position.ts';
-import type { SourceLayout } from '../../../../src/replication/tables/source-layout.ts';
+import { readLayout, type SourceLayout } from '../../../../src/replication/tables/source-layout.ts';
 import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
 import { atEnd } from '../../../support/cleanup.ts';
 import { createDatabase, startOwnServer } from '../../../support/mariadb.ts';
@@ -161,4 +161,35 @@ test('a right that is taken away is named, and used again within seconds when it
     await sleep(500);
   }
   assert.ok(read, log.report.reason ?? '');
+});
+
+test('a database that the server keeps in lower case is found in the log, however it is written', async () => {
+  const server = await startOwnServer(['--log-bin=binlog', '--binlog-format=ROW', '--lower-case-table-names=1']);
+  const opening = await connect(server.root);
+  await opening.query('CREATE DATABASE Mixed_Case');
+  opening.destroy();
+  const to = { ...server.root, name: 'Mixed_Case' };
+  const connection = await connect(to);
+  await connection.query('CREATE TABLE t (id INT PRIMARY KEY)');
+  const log = new BinlogChanges({
+    mode: 'auto',
+    coordinates: to,
+    log: createLogger('test', 'silent'),
+    open: () => connect(to)
+  });
+  atEnd(async () => log.stop());
+  const layout = await readLayout(connection, 'decoder');
+  const read = async (work: (statements: Connection) => Promise<unknown>) => {
+    await connection.query('START TRANSACTION WITH CONSISTENT SNAPSHOT');
+    await work(connection);
+    await connection.query('COMMIT');
+  };
+  await read((statements) => log.begin(statements, layout, null));
+  await connection.query('INSERT INTO t VALUES (7)');
+  await connection.query('TRUNCATE TABLE t');
+  await read(async (statements) => {
+    const found = await log.upTo(statements);
+    assert.deepEqual([found?.touched.isAll, found?.touched.isWhole('t')], [false, true]);
+  });
+  connection.destroy();
 });

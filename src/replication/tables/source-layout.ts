@@ -11,6 +11,8 @@ import { dependencyOrder, readTopology } from './topology.ts';
 export interface SourceLayout {
   readonly dbType: DbType;
   readonly tables: readonly TypedTable[];
+  /** Tables whose rows change with rows of another database, by a foreign key. */
+  readonly outsideChildren: ReadonlySet<string>;
   /** Changes when a table that travels does, or its class, or which tables travel. */
   readonly fingerprint: string;
   /** Tables that cannot travel, with the reason. */
@@ -27,11 +29,11 @@ export async function readLayout(
   dbType: DbType,
   localTables: readonly string[] = []
 ): Promise<SourceLayout> {
-  const { tables } = await readTopology(connection);
+  const { tables, outsideChildren } = await readTopology(connection);
   const notReplicated = findUncarried(tables, dbType, localTables);
   const plans = dependencyOrder(classifyTables(tables, dbType, [...localTables, ...notReplicated.keys()]), tables);
   const fingerprint = fingerprintOf(tables, plans, notReplicated);
-  return { dbType, tables, fingerprint, notReplicated, plans, heads: headLayout(tables, dbType) };
+  return { dbType, tables, outsideChildren, fingerprint, notReplicated, plans, heads: headLayout(tables, dbType) };
 }
 
 /**

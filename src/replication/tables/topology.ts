@@ -8,6 +8,8 @@ const COMPRESSED = / ?\/\*M?!100301 COMPRESSED\*\//;
 /** Every base table of the connection's database. */
 interface Topology {
   readonly tables: readonly TypedTable[];
+  /** Tables whose rows change with rows of another database, by a foreign key. */
+  readonly outsideChildren: ReadonlySet<string>;
 }
 
 interface ColumnRow extends Record<string, unknown> {
@@ -72,7 +74,7 @@ export async function readTopology(connection: Connection): Promise<Topology> {
       ...(/\bINVISIBLE\b/i.test(row.EXTRA) ? { invisible: true as const } : {})
     });
   }
-  return { tables: [...tables.values()].map(withoutPeriods) };
+  return { tables: [...tables.values()].map(withoutPeriods), outsideChildren: await readOutsideChildren(connection) };
 }
 
 /**
@@ -186,6 +188,16 @@ async function readForeignKeys(connection: Connection): Promise<Map<string, Type
     key.referencedColumns.push(row.REFERENCED_COLUMN_NAME);
   }
   return keys;
+}
+
+/** Reads the tables with a foreign key to another database. MariaDB does not tell every account the key's actions: they may change rows. */
+async function readOutsideChildren(connection: Connection): Promise<ReadonlySet<string>> {
+  const found = await rows<{ name: string }>(
+    connection,
+    `SELECT DISTINCT TABLE_NAME AS name FROM information_schema.KEY_COLUMN_USAGE
+     WHERE TABLE_SCHEMA = DATABASE() AND REFERENCED_TABLE_SCHEMA <> DATABASE()`
+  );
+  return new Set(found.map(({ name }) => name));
 }
 
 async function readCreateTable(connection: Connection, table: string): Promise<string> {

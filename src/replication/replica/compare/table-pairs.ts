@@ -177,6 +177,7 @@ export class TablePairs {
     return {
       dbType,
       tables: this.typed,
+      outsideChildren: new Set(),
       plans: tables.map(({ plan }) => plan),
       heads,
       fingerprint: '',

@@ -44,6 +44,8 @@ export class BinlogChanges {
   #columns = new Map<string, string | null>();
   /** By parent: tables whose rows its changes may change without a word in the log. */
   #children = new Map<string, string[]>();
+  /** Tables that changes in another database may change without a word in the log. */
+  #outsideChildren: ReadonlySet<string> = new Set();
   /** Position up to which all changes were broadcast; null: not known. */
   #done: ServerPosition | null = null;
   #reason: string | null = 'it was not looked at yet';
@@ -53,14 +55,14 @@ export class BinlogChanges {
   /** The changes before the next group are not fully known. */
   #hasGap = false;
   #missed = 0;
-
-  constructor(options: BinlogChangesOptions) {
   /** Name of the database in the log. */
   #database: string;
+
+  constructor(options: BinlogChangesOptions) {
     this.#options = options;
+    this.#database = options.coordinates.name;
     if (options.mode === 'off') this.#reason = 'SYNC_BINLOG is off';
   }
-    this.#database = options.coordinates.name;
 
   /** Whether groups are made of the log, and why not. */
   get report(): BinlogReport {
@@ -101,9 +103,10 @@ export class BinlogChanges {
   }
 
   /** Takes over the columns that divide the tables, and their foreign keys. */
-  align({ plans, tables }: SourceLayout): void {
+  align({ plans, tables, outsideChildren }: SourceLayout): void {
     const columnOf = (plan: SourceLayout['plans'][number]) => rangingOf(plan, tables).column;
     this.#columns = new Map(plans.filter(isWatched).map((plan) => [plan.name, columnOf(plan)]));
+    this.#outsideChildren = outsideChildren;
     this.#children = new Map();
     for (const { name, foreignKeys } of tables) {
       for (const { referencedTable, onDelete, onUpdate } of foreignKeys) {
@@ -153,7 +156,7 @@ export class BinlogChanges {
     this.#reason = null;
     const touched = this.#log.upTo(at);
     if (this.#hasGap) touched.isAll = true;
-    touched.addCascades(this.#children);
+    touched.addCascades(this.#children, this.#outsideChildren);
     return { touched, at };
   }
 

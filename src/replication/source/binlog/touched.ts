@@ -46,8 +46,18 @@ export class TouchedTables {
     this.#replaced.add(table);
   }
 
-  /** Adds the tables whose rows a foreign key changed or deleted: the log does not name them. @param children by parent */
-  addCascades(children: ReadonlyMap<string, readonly string[]>): void {
+  /**
+   * Adds the tables whose rows a foreign key changed or deleted: the log does not name them.
+   *
+   * @param children by parent
+   * @param outside tables whose parents are in another database, of which the log is not read: their values may be others at any time
+   */
+  addCascades(children: ReadonlyMap<string, readonly string[]>, outside: ReadonlySet<string>): void {
+    const altered = new Set(outside);
+    for (const table of altered) {
+      this.addAltered(table);
+      for (const child of children.get(table) ?? []) altered.add(child);
+    }
     const parents = [...this.#replaced, ...this.#whole].filter((table) => children.has(table));
     for (let parent = parents.pop(); parent !== undefined; parent = parents.pop()) {
       for (const child of children.get(parent) ?? []) {

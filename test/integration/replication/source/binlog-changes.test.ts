@@ -11,7 +11,7 @@ import { atEnd } from '../../../support/cleanup.ts';
 import { createDatabase, startOwnServer } from '../../../support/mariadb.ts';
 import { hadEnded } from '../../../support/sql.ts';
 
-const LAYOUT = { plans: [], tables: [] } as unknown as SourceLayout;
+const LAYOUT = { plans: [], tables: [], outsideChildren: new Set() } as unknown as SourceLayout;
 const HEAL_MS = 10_000;
 
 let root: DatabaseCoordinates;
@@ -192,4 +192,24 @@ test('a database that the server keeps in lower case is found in the log, howeve
     assert.deepEqual([found?.touched.isAll, found?.touched.isWhole('t')], [false, true]);
   });
   connection.destroy();
+});
+
+test('rows that a foreign key to another database may change count as altered, and so do those that they change', async () => {
+  const other = await createDatabase('outside', root);
+  await writer.query(`CREATE TABLE \`${other.name}\`.parents (id INT PRIMARY KEY)`);
+  await writer.query(
+    `CREATE TABLE children (id INT PRIMARY KEY, FOREIGN KEY (id) REFERENCES \`${other.name}\`.parents (id) ON DELETE CASCADE)`
+  );
+  await writer.query(
+    'CREATE TABLE grandchildren (id INT PRIMARY KEY, FOREIGN KEY (id) REFERENCES children (id) ON DELETE CASCADE)'
+  );
+  const log = changes();
+  const layout = await readLayout(writer, 'decoder');
+  await inSnapshot((statements) => log.begin(statements, layout, null));
+  await inSnapshot(async (statements) => {
+    const touched = (await log.upTo(statements))!.touched;
+    const altered = ['children', 'grandchildren', 't'].map((table) => touched.isAltered(table));
+    assert.deepEqual(altered, [true, true, false]);
+  });
+  for (const table of ['grandchildren', 'children']) await writer.query(`DROP TABLE ${table}`);
 });

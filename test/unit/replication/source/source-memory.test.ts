@@ -32,7 +32,15 @@ test('a large table that gets other columns is not settled before its old rows w
       )
     ];
     const plans = classifyTables(tables, 'decoder', []);
-    return { dbType: 'decoder', tables, plans, fingerprint: more, notReplicated: new Map(), heads: null };
+    return {
+      dbType: 'decoder',
+      tables,
+      outsideChildren: new Set(),
+      plans,
+      fingerprint: more,
+      notReplicated: new Map(),
+      heads: null
+    };
   };
   const start = { height: 7, blockTime: null, hashes: { block_hash: 'h7' }, recent: [], openGroup: null };
   const unsettledWith = (rows: number) => {

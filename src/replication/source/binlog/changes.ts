@@ -17,6 +17,8 @@ const UNSYNCED =
   'sync_binlog or innodb_flush_log_at_trx_commit is not 1, so that a crash may take the end of the binary log, or rows that it names: after each restart of MariaDB all rows are compared; set both to 1';
 /** Actions of a foreign key by which InnoDB changes rows of the child. */
 const CASCADES = new Set(['CASCADE', 'SET NULL', 'SET DEFAULT']);
+/** Engines whose tables show the rows of other tables, which the log names instead, or of other servers. */
+const ENGINES_WITHOUT_ROWS = new Set(['MRG_MYISAM', 'FEDERATED', 'CONNECT', 'SPIDER']);
 /** Time for which a group waits for the log; it is mostly there before the snapshot. */
 const ARRIVAL_MS = 2_000;
 /** A server without what it takes is looked at again after this long. */
@@ -44,8 +46,8 @@ export class BinlogChanges {
   #columns = new Map<string, string | null>();
   /** By parent: tables whose rows its changes may change without a word in the log. */
   #children = new Map<string, string[]>();
-  /** Tables that changes in another database may change without a word in the log. */
-  #outsideChildren: ReadonlySet<string> = new Set();
+  /** Tables that may change at any time without a word in the log. */
+  #unlogged: ReadonlySet<string> = new Set();
   /** Position up to which all changes were broadcast; null: not known. */
   #done: ServerPosition | null = null;
   #reason: string | null = 'it was not looked at yet';
@@ -106,7 +108,8 @@ export class BinlogChanges {
   align({ plans, tables, outsideChildren }: SourceLayout): void {
     const columnOf = (plan: SourceLayout['plans'][number]) => rangingOf(plan, tables).column;
     this.#columns = new Map(plans.filter(isWatched).map((plan) => [plan.name, columnOf(plan)]));
-    this.#outsideChildren = outsideChildren;
+    const others = plans.filter(({ engine }) => ENGINES_WITHOUT_ROWS.has(engine.toUpperCase()));
+    this.#unlogged = new Set([...outsideChildren, ...others.map(({ name }) => name)]);
     this.#children = new Map();
     for (const { name, foreignKeys } of tables) {
       for (const { referencedTable, onDelete, onUpdate } of foreignKeys) {
@@ -156,7 +159,7 @@ export class BinlogChanges {
     this.#reason = null;
     const touched = this.#log.upTo(at);
     if (this.#hasGap) touched.isAll = true;
-    touched.addCascades(this.#children, this.#outsideChildren);
+    touched.addCascades(this.#children, this.#unlogged);
     return { touched, at };
   }
 

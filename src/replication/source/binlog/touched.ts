@@ -50,10 +50,10 @@ export class TouchedTables {
    * Adds the tables whose rows a foreign key changed or deleted: the log does not name them.
    *
    * @param children by parent
-   * @param outside tables whose parents are in another database, of which the log is not read: their values may be others at any time
+   * @param unlogged tables that may change at any time without a word in the log
    */
-  addCascades(children: ReadonlyMap<string, readonly string[]>, outside: ReadonlySet<string>): void {
-    const altered = new Set(outside);
+  addCascades(children: ReadonlyMap<string, readonly string[]>, unlogged: ReadonlySet<string>): void {
+    const altered = new Set(unlogged);
     for (const table of altered) {
       this.addAltered(table);
       for (const child of children.get(table) ?? []) altered.add(child);

@@ -213,3 +213,16 @@ test('rows that a foreign key to another database may change count as altered, a
   });
   for (const table of ['grandchildren', 'children']) await writer.query(`DROP TABLE ${table}`);
 });
+
+test('a table that shows the rows of others counts as altered', async () => {
+  await writer.query('CREATE TABLE shown (id INT PRIMARY KEY) ENGINE = MyISAM');
+  await writer.query('CREATE TABLE view_of_it (id INT PRIMARY KEY) ENGINE = MERGE UNION = (shown)');
+  const log = changes();
+  const layout = await readLayout(writer, 'decoder');
+  await inSnapshot((statements) => log.begin(statements, layout, null));
+  await inSnapshot(async (statements) => {
+    const touched = (await log.upTo(statements))!.touched;
+    assert.deepEqual([touched.isAltered('shown'), touched.isAltered('view_of_it')], [false, true]);
+  });
+  for (const table of ['view_of_it', 'shown']) await writer.query(`DROP TABLE ${table}`);
+});

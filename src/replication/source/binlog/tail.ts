@@ -43,6 +43,11 @@ function otherColumns(count: number): ColumnSchema[] {
   return Array.from({ length: count }, () => column);
 }
 
+/** Removes all tables: each is asked for again when its rows come. */
+function forgetTables({ tableMap }: ZongJi): void {
+  for (const id of Object.keys(tableMap)) delete tableMap[Number(id)];
+}
+
 /** The package's reader; a table that is gone by the time its rows are read does not stop it. */
 class LogReader extends ZongJi {
   /** Called by the package, which halts for good where it finds no columns. */
@@ -153,6 +158,8 @@ export class BinlogTail {
       if (reader !== this.#reader) return;
       if (!hasBegun) this.connections += 1;
       hasBegun = true;
+      // Another start of the server may give a table the number that it had before, with other columns.
+      if (event.getTypeName() === 'Format') forgetTables(reader);
       [this.#pauseMs, this.fault] = [FIRST_PAUSE_MS, null];
       this.#transactions.take(event as unknown as LogEvent, reader.tableMap);
       if (this.#transactions.isOther) this.#lose('the binary log was made anew (RESET MASTER)');

@@ -140,3 +140,29 @@ test('a tail gives up before it reads a file whose checksums are not those that 
     assert.deepEqual([touched.isAll, touched.isEmpty], [false, true]);
   }
 });
+
+test('a number that another start of the server gives to the same table has the columns of that start', async (t) => {
+  const directory = makeServerDirectory();
+  let server = await startMariaDb(directory, OPTIONS);
+  t.after(() => server.stop());
+  const opening = await connect(server.root);
+  const to = { ...server.root, name: DATABASE };
+  await opening.query(`CREATE DATABASE ${DATABASE}`);
+  await opening.query(`CREATE TABLE ${DATABASE}.notes (n BIGINT NOT NULL, id INT PRIMARY KEY)`);
+  let connection = opening;
+  const restart = async () => {
+    connection.destroy();
+    await server.stop('SIGKILL');
+    server = await startMariaDb(directory, OPTIONS, server.root.port);
+    connection = await connect(to);
+  };
+  await restart();
+  const start = await position(connection);
+  await connection.query('INSERT INTO notes VALUES (1, 1), (2, 2)');
+  await connection.query('ALTER TABLE notes MODIFY n INT NOT NULL');
+  await restart();
+  await connection.query('INSERT INTO notes VALUES (1, 7)');
+  const touched = await touchedSince(to, start, 'id', connection);
+  assert.deepEqual([touched.isAll, ...touched.values('notes')], [false, 1, 2, 7]);
+  connection.destroy();
+});

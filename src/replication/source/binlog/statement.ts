@@ -18,6 +18,8 @@ const WITH_SETTINGS = /^SET STATEMENT\b([^'"`]*?)\bFOR\b([\s\S]*)$/i;
 /** Definitions that change rows otherwise than the new columns of a table say. */
 const MOVES_ROWS =
   /^(TRUNCATE|RENAME|REPAIR|DROP (TEMPORARY )?TABLE|CREATE (OR REPLACE )(TEMPORARY )?TABLE|ALTER\b[\s\S]*\b(IGNORE|PARTITION|TABLESPACE|RENAME))\b/i;
+/** Fills the table that it makes. In the row format, the log has such a statement without its query. */
+const FILLS = /^CREATE (OR REPLACE )?(TEMPORARY )?TABLE\b[\s\S]*\b(SELECT|VALUES(?! ?(LESS|IN)))\b/i;
 /** Drops every table without its name: the rows that come back stand in the log, and not those that do not. */
 const DROPS_ALL = /^(DROP|CREATE OR REPLACE) (DATABASE|SCHEMA)\b/i;
 /** The others that may change values of a table that looks the same afterwards. */
@@ -43,7 +45,7 @@ export function tablesOfStatement(
   const sql = WITH_SETTINGS.exec(whole)?.[2]?.trim() ?? whole;
   if (CONTROL.test(sql)) return NONE;
   // A statement with data instead of rows, of any database: what its triggers, views and functions wrote here stands nowhere.
-  if (!DEFINITION.test(sql)) return 'all';
+  if (!DEFINITION.test(sql) || FILLS.test(sql)) return 'all';
   const words = new Set(Array.from(whole.matchAll(WORDS), ([word]) => plain(word)));
   if (schema !== database && !words.has(plain(database))) return NONE;
   if (DROPS_ALL.test(sql)) return words.has(plain(database)) ? 'all' : NONE;

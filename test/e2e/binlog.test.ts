@@ -184,6 +184,16 @@ test('values that are lost where a definition is changed and changed back come w
   await writer.query('SET SESSION sql_mode = ?', [mode!['mode']]);
 });
 
+test('rows that change after another key divides their table come with the block', async () => {
+  await writer.query('CREATE TABLE names (k VARCHAR(40) PRIMARY KEY, n INT NOT NULL, v INT)');
+  await equalAfter(() => writer.query(`INSERT INTO names SELECT CONCAT('k', seq), seq, seq FROM seq_1_to_${LARGE}`));
+  await equalAfter(() => writer.query('ALTER TABLE names ADD UNIQUE KEY by_n (n)'));
+  await equalAfter(() => writer.query('UPDATE names SET v = -1 WHERE n = 4000'));
+  await equalAfter(() => writer.query('DROP INDEX by_n ON names'));
+  await equalAfter(() => writer.query('UPDATE names SET v = -2 WHERE n = 5000'));
+  await equalAfter(() => writer.query('DROP TABLE names'));
+});
+
 test('after a reorg, only the changed rows of a large table without blocks come, whether the source took them back or not', async () => {
   await writer.query('CREATE TABLE held (id INT PRIMARY KEY, n INT NOT NULL)');
   await equalAfter(() => writer.query('INSERT INTO held SELECT seq, 1 FROM seq_1_to_25000'));

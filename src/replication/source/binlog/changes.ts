@@ -159,6 +159,7 @@ export class BinlogChanges {
     this.#reason = null;
     const touched = this.#log.upTo(at);
     if (this.#hasGap) touched.isAll = true;
+    touched.addDividedOtherwise(this.#columns);
     touched.addCascades(this.#children, this.#unlogged);
     return { touched, at };
   }

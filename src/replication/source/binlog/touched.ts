@@ -18,6 +18,8 @@ export class TouchedTables {
   readonly #whole = new Set<string>();
   readonly #altered = new Set<string>();
   readonly #replaced = new Set<string>();
+  /** By table, the column that its values are of. */
+  readonly #columns = new Map<string, string>();
   /** Every table may have changed in any part. */
   isAll = false;
 
@@ -34,6 +36,17 @@ export class TouchedTables {
   addWhole(table: string): void {
     this.#whole.add(table);
     this.#values.delete(table);
+  }
+
+  /** Notes the column that a table's next values are of. Values of two columns cannot be told apart: then the table counts as a whole. */
+  noteColumn(table: string, column: string): void {
+    if ((this.#columns.get(table) ?? column) !== column) this.addWhole(table);
+    this.#columns.set(table, column);
+  }
+
+  /** Adds the tables whose values are not of the column that divides them now. @param columns by table */
+  addDividedOtherwise(columns: ReadonlyMap<string, string | null>): void {
+    for (const [table, column] of this.#columns) if (columns.get(table) !== column) this.addWhole(table);
   }
 
   /** Adds a table whose definition was changed: its rows are the same, and their values may be others. */
@@ -74,6 +87,7 @@ export class TouchedTables {
     for (const table of other.#replaced) this.#replaced.add(table);
     for (const table of other.#whole) this.addWhole(table);
     for (const table of other.#altered) this.addAltered(table);
+    for (const [table, column] of other.#columns) this.noteColumn(table, column);
     for (const [table, values] of other.#values) for (const value of values) this.add(table, value);
   }
 

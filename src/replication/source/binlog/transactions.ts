@@ -149,6 +149,7 @@ export class LogTransactions {
       this.#current.addWhole(tableName);
       return;
     }
+    this.#current.noteColumn(tableName, column);
     for (const row of event['rows'] as RowChange[]) {
       if (!isUpdate(event, row)) this.#addValue(tableName, row[column]);
       else {

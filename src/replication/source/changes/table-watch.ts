@@ -32,6 +32,12 @@ export interface KeptWatch {
   readonly pending: readonly Span[];
 }
 
+/** Returns a text that changes when what a watch knows of a table no longer holds: its rows cannot be compared, or are divided otherwise. */
+export function watchSignature(plan: TablePlan, tables: readonly TypedTable[]): string {
+  const { column, isUnique, isNullable } = rangingOf(plan, tables);
+  return JSON.stringify([planSignature(plan), column, isUnique, isNullable]);
+}
+
 /** Checksums of the last broadcast state of one table. Memory grows with the table's ranges, not with its rows. */
 export class TableWatch {
   readonly signature: string;
@@ -76,7 +82,7 @@ export class TableWatch {
 
   /** @param rows how many the table has, about */
   constructor(plan: TablePlan, tables: readonly TypedTable[], from: number, rows: number) {
-    this.signature = planSignature(plan);
+    this.signature = watchSignature(plan, tables);
     this.ranging = rangingOf(plan, tables);
     this.from = from;
     this.rangesFrom = from;

@@ -5,12 +5,12 @@ import type { Learned } from '../../../wire/data/messages.ts';
 import type { MissedChanges } from '../../../wire/data/snapshot.ts';
 import type { BlockHead } from '../../tables/block-hashes.ts';
 import type { TablePlan } from '../../tables/classify.ts';
-import { planSignature, type SourceLayout } from '../../tables/source-layout.ts';
+import type { SourceLayout } from '../../tables/source-layout.ts';
 import type { TableFound } from '../changes/found-changes.ts';
 import { toValue } from '../changes/ranging.ts';
 import { HIGHEST, isEnd, LOWEST, mergeSpans, type Span, spansOf, withoutSpans } from '../changes/spans.ts';
 import type { TableFacts } from '../changes/table-facts.ts';
-import { RANGE_WIDTH, START_ROWS, TableWatch } from '../changes/table-watch.ts';
+import { RANGE_WIDTH, START_ROWS, TableWatch, watchSignature } from '../changes/table-watch.ts';
 import { holdsRows, isWatched } from '../changes/watch-reader.ts';
 import type { GroupBlock } from './group-block.ts';
 import { LayoutCache } from './layout-cache.ts';
@@ -122,7 +122,7 @@ export class SourceMemory {
       for (const name of [...tables.keys()]) if (!present.has(name)) tables.delete(name);
     for (const plan of layout.plans.filter(isWatched)) {
       const known = this.watches.get(plan.name);
-      if (known?.signature === planSignature(plan)) continue;
+      if (known?.signature === watchSignature(plan, layout.tables)) continue;
       // The replicas alter their own rows; of a large table they compare what that left.
       const count = facts.get(plan.name)?.rows ?? 0;
       const isLarge = known !== undefined && count > START_ROWS;

@@ -77,6 +77,12 @@ test('a statement with data may have changed every table: a trigger or a functio
   assert.equal(named('UPDATE stakes SET amount = 1'), 'all');
   assert.equal(named('SELECT `ledger`.`pay`(1)', 'other'), 'all');
   assert.equal(named('UPDATE accounts SET amount = 1', 'other'), 'all');
+  for (const how of ['', 'TEMPORARY ', 'OR REPLACE ']) {
+    assert.equal(named(`CREATE ${how}TABLE paid AS SELECT pay(1)`, 'other'), 'all');
+    assert.equal(named(`create ${how}table paid (a INT) values(pay(1))`), 'all');
+  }
+  const parts = 'PARTITION BY RANGE (i) (PARTITION p VALUES LESS THAN (9), PARTITION q VALUES IN (1))';
+  assert.deepEqual(named(`CREATE TABLE parts (i INT) ${parts}`), []);
 });
 
 test('positions are ordered by file and offset, and those of other logs are not compared', () => {
@@ -115,6 +121,23 @@ test('an altered table is no table of which rows are named, and stays noted unti
   assert.equal(log.upTo(at(10)).isAltered('t'), false);
   log.forget(at(20));
   assert.deepEqual([log.upTo(at(30)).isAltered('t'), log.upTo(at(30)).has('t')], [false, true]);
+});
+
+test('values of a column that does not divide the table any more are no values: the table counts as a whole', () => {
+  const log = new TouchedLog();
+  for (const [index, column] of ['n', 'n', 'm'].entries()) {
+    const touched = new TouchedTables();
+    touched.noteColumn('t', column);
+    touched.add('t', index);
+    log.add(at(index * 10), at(index * 10 + 10), touched);
+  }
+  const divided = (end: number, column: string | null) => {
+    const touched = log.upTo(at(end));
+    touched.addDividedOtherwise(new Map([['t', column]]));
+    return touched.isWhole('t') ? 'whole' : [...touched.values('t')];
+  };
+  assert.deepEqual([divided(20, 'n'), divided(20, 'm'), divided(20, null)], [[0, 1], 'whole', 'whole']);
+  assert.deepEqual([divided(30, 'n'), divided(30, 'm')], ['whole', 'whole']);
 });
 
 test('many transactions are joined: they stay until the last of them was broadcast', () => {

@@ -23,33 +23,37 @@ test('a successor repeats what amended the last block: subscribers without amend
   assert.deepEqual(repeatedBy(0), {});
 });
 
+/** Layout of a database with one table. */
+function layoutOf(table: string, content: string): SourceLayout {
+  const tables = [parseCreateTable(table, `CREATE TABLE \`${table}\` (\n  ${content}\n)`)];
+  const plans = classifyTables(tables, 'decoder', []);
+  const nothing = { outsideChildren: new Set<string>(), notReplicated: new Map<string, string>(), heads: null };
+  return { dbType: 'decoder', tables, plans, fingerprint: content, ...nothing };
+}
+
 test('a large table that gets other columns is not settled before its old rows were looked at', () => {
-  const layoutOf = (more: string): SourceLayout => {
-    const tables = [
-      parseCreateTable(
-        'notes',
-        `CREATE TABLE \`notes\` (\n  \`id\` int(11) NOT NULL,${more}\n  PRIMARY KEY (\`id\`)\n)`
-      )
-    ];
-    const plans = classifyTables(tables, 'decoder', []);
-    return {
-      dbType: 'decoder',
-      tables,
-      outsideChildren: new Set(),
-      plans,
-      fingerprint: more,
-      notReplicated: new Map(),
-      heads: null
-    };
-  };
+  const notes = (more: string) => layoutOf('notes', `\`id\` int(11) NOT NULL,${more}\n  PRIMARY KEY (\`id\`)`);
   const start = { height: 7, blockTime: null, hashes: { block_hash: 'h7' }, recent: [], openGroup: null };
   const unsettledWith = (rows: number) => {
     const memory = new SourceMemory('decoder', start);
     const facts = new Map([['notes', { rows } as TableFacts]]);
-    memory.align(layoutOf(''), facts);
-    memory.align(layoutOf('\n  `seen` datetime(6) NOT NULL DEFAULT current_timestamp(6),'), facts);
+    memory.align(notes(''), facts);
+    memory.align(notes('\n  `seen` datetime(6) NOT NULL DEFAULT current_timestamp(6),'), facts);
     return memory.unsettled;
   };
   assert.deepEqual(unsettledWith(25_000), ['notes']);
   assert.deepEqual(unsettledWith(5_000), [], 'of a smaller one the next group sends all rows');
+});
+
+test('a table that another key divides is known by the column of that key', () => {
+  const names = (more: string) =>
+    layoutOf('names', `\`k\` varchar(40) NOT NULL,\n  \`n\` int(11) NOT NULL,\n  PRIMARY KEY (\`k\`)${more}`);
+  const start = { height: 7, blockTime: null, hashes: { block_hash: 'h7' }, recent: [], openGroup: null };
+  const memory = new SourceMemory('decoder', start);
+  const facts = new Map([['names', { rows: 5_000 } as TableFacts]]);
+  const columns = ['', ',\n  UNIQUE KEY `un` (`n`)', ''].map((more) => {
+    memory.align(names(more), facts);
+    return memory.watches.get('names')?.ranging.column;
+  });
+  assert.deepEqual(columns, [null, 'n', null]);
 });

@@ -32,6 +32,11 @@ export interface KeptWatch {
   readonly pending: readonly Span[];
 }
 
+/** Returns whether the column that divides a table is what replicas know its rows by: by another key they find none. */
+function namesRows({ column }: Ranging, { identity, surrogate }: TablePlan): boolean {
+  return column === surrogate || (identity?.length === 1 && identity[0] === column);
+}
+
 /** Returns a text that changes when what a watch knows of a table no longer holds: its rows cannot be compared, or are divided otherwise. */
 export function watchSignature(plan: TablePlan, tables: readonly TypedTable[]): string {
   const { column, isUnique, isNullable } = rangingOf(plan, tables);
@@ -54,7 +59,7 @@ export class TableWatch {
   rangesFrom: number;
   /** Rows have a block, of their own or of their parent's. */
   readonly isScoped: boolean;
-  /** Rows have no block, and a key by which each is sent alone. */
+  /** Rows have no block, and a key by which each is sent alone, and named when it is gone. */
   readonly isSingle: boolean;
   /** All values are known one by one, or will be once they were read. */
   isFine: boolean;
@@ -87,7 +92,7 @@ export class TableWatch {
     this.from = from;
     this.rangesFrom = from;
     this.isScoped = plan.class === 'scoped';
-    this.isSingle = plan.scope === null && this.ranging.isUnique;
+    this.isSingle = plan.scope === null && this.ranging.isUnique && namesRows(this.ranging, plan);
     this.isFine = rows <= this.#fineRows;
   }
 

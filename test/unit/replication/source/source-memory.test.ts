@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseCreateTable } from '../../../../src/replication/ddl/create-table-parser.ts';
+import { LOWEST } from '../../../../src/replication/source/changes/spans.ts';
 import type { TableFacts } from '../../../../src/replication/source/changes/table-facts.ts';
+import { TableWatch } from '../../../../src/replication/source/changes/table-watch.ts';
 import { SourceMemory } from '../../../../src/replication/source/reading/memory.ts';
 import { classifyTables } from '../../../../src/replication/tables/classify.ts';
 import type { SourceLayout } from '../../../../src/replication/tables/source-layout.ts';
@@ -56,4 +58,16 @@ test('a table that another key divides is known by the column of that key', () =
     return memory.watches.get('names')?.ranging.column;
   });
   assert.deepEqual(columns, [null, 'n', null]);
+});
+
+test('rows are sent and named one by one only by a key by which replicas know them', () => {
+  const isSingle = (content: string) => {
+    const { plans, tables } = layoutOf('names', content);
+    return new TableWatch(plans[0]!, tables, LOWEST, 10).isSingle;
+  };
+  const columns = '`k` varchar(40) NOT NULL,\n  `n` int(11) NOT NULL';
+  assert.equal(isSingle(`${columns},\n  PRIMARY KEY (\`n\`)`), true);
+  assert.equal(isSingle(`${columns},\n  PRIMARY KEY (\`k\`),\n  UNIQUE KEY \`un\` (\`n\`)`), false);
+  const numbered = `\`id\` int(11) NOT NULL AUTO_INCREMENT,\n  ${columns}`;
+  assert.equal(isSingle(`${numbered},\n  PRIMARY KEY (\`id\`),\n  UNIQUE KEY \`uk\` (\`k\`)`), true);
 });

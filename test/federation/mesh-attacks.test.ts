@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import WebSocket, { WebSocketServer } from 'ws';
@@ -63,19 +63,57 @@ test('the oldest socket of an address that has not greeted as a member gives its
   const greeted = await Intruder.dial(hub.mesh.addr);
   greeted.greet(C);
   await until('it is answered', () => greeted.received.length > 0);
-  const idle = [await Intruder.dial(hub.mesh.addr), await Intruder.dial(hub.mesh.addr)];
-  const last = await Intruder.dial(hub.mesh.addr);
+  const other = await Intruder.dial(hub.mesh.addr);
+  other.greet(D);
+  await until('the other one is answered', () => other.received.length > 0);
+  const idle = [];
+  for (let number = 0; number < 4; number++) idle.push(await Intruder.dial(hub.mesh.addr));
   assert.equal(await idle[0]!.end(), '1008 too many');
-  assert.equal(greeted.socket.readyState, greeted.socket.OPEN);
-  last.greet(C);
-  await until('the last one is answered', () => last.received.length > 0);
-  const third = await Intruder.dial(hub.mesh.addr);
-  third.greet(D);
-  await until('a third one is answered', () => third.received.length > 0);
-  assert.equal(await answerTo(() => undefined), '1008 too many', 'no member is put out for a stranger');
-  const four = [greeted, last, third, ...idle];
-  for (const { socket } of four) socket.terminate();
-  await until('there is room', () => four.every(({ socket }) => socket.readyState === socket.CLOSED));
+  for (const { socket } of [greeted, other, ...idle.slice(1)])
+    assert.equal(socket.readyState, socket.OPEN, 'no member is put out for a stranger');
+  const all = [greeted, other, ...idle];
+  for (const { socket } of all) socket.terminate();
+  await until('there is room', () => all.every(({ socket }) => socket.readyState === socket.CLOSED));
+});
+
+test('a member that greets by many sockets has one of them, and keeps no other member away', async () => {
+  const first = await Intruder.dial(hub.mesh.addr);
+  const greeting = first.greet(C);
+  await until('it is answered', () => first.received.length > 0);
+  const replayed = await Intruder.dial(hub.mesh.addr);
+  replayed.socket.send(JSON.stringify(greeting));
+  await until('the replayed one is answered', () => replayed.received.length > 0);
+  assert.equal(first.socket.readyState, first.socket.OPEN, 'a replayed greeting puts nobody out');
+  const more = [];
+  for (let number = 0; number < 4; number++) {
+    const one = await Intruder.dial(hub.mesh.addr);
+    one.greet(C);
+    await until('it is answered', () => one.received.length > 0);
+    more.push(one);
+  }
+  assert.equal(await first.end(), '1008 second socket');
+  const honest = await Intruder.dial(hub.mesh.addr);
+  await honest.join(D);
+  await until('another member is connected', () => hub.mesh.peers.includes(D.pubkey));
+  const all = [first, replayed, ...more, honest];
+  for (const { socket } of all) socket.terminate();
+  await until('they are gone', () => hub.mesh.peers.length === 1);
+});
+
+test('connections that ask for no WebSocket are few, and each of them ends', async () => {
+  const few = await startHub(D, { limits: { connections: 5, handshakeMs: 1_500, heartbeatMs: 2_500 } });
+  const port = Number(new URL(few.mesh.addr).port);
+  const silent = Array.from({ length: 8 }, () => connect(port, '127.0.0.1').on('error', () => undefined));
+  const isClosed = (place: number) => () => silent[place]!.destroyed;
+  await until('the first ones are ended', () => [0, 1, 2].every((place) => isClosed(place)()));
+  assert.ok(!isClosed(7)());
+  const member = await Intruder.dial(few.mesh.addr);
+  await member.join(C);
+  await until('a member is connected', () => few.mesh.peers.length === 1);
+  await until('the others are ended in time', () => silent.every(({ destroyed }) => destroyed));
+  assert.deepEqual(few.mesh.peers, [C.pubkey]);
+  member.socket.terminate();
+  await few.mesh.stop();
 });
 
 test('an answer that a member gave to one hub proves nothing to another', async () => {

@@ -1,31 +1,39 @@
-import type { IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { MOST_ENVELOPE_BYTES } from './envelope.ts';
+import { boundConnections } from './connections.ts';
+import { type Envelope, MOST_ENVELOPE_BYTES } from './envelope.ts';
 import type { MeshOptions } from './options.ts';
 import type { PeerSocket } from './peer-socket.ts';
 
-/** Code of a refusal. @see RFC 6455, section 7.4.1 */
-const REFUSED = 1008;
+/** Status of an answer to who asks for anything but a WebSocket. @see RFC 9110, section 15.5.22 */
+const NO_WEBSOCKET = 426;
 
 /** A socket whose key is not proved. */
 interface Stranger {
   /** Address that it came from: that of a proxy, where one is before the hub. */
   readonly address: string;
-  /** Whether it has sent a genuine HEARTBEAT of a member, which nobody else can make. */
-  hasGreeted: boolean;
+  /** Member whose genuine HEARTBEAT it has sent, which nobody else can make; null before. */
+  greetedAs: string | null;
 }
 
+/** HEARTBEATs of one member that are remembered: each makes one socket that of a member. */
+const MOST_GREETINGS = 64;
+
 /**
- * Accepts sockets of other hubs, few of strangers and little from each. Where there are enough, the oldest that has not greeted as a member
- * gives its place up: who says nothing keeps no member away, also where all come by one proxy.
+ * Accepts sockets of other hubs, few of strangers and little from each. Where there are enough, the oldest gives its place up: who says
+ * nothing keeps no member away, also where all come by one proxy. One that has greeted as a member takes no stranger's place, and each
+ * member has one: that with its newest greeting.
  */
 export class Listener {
   readonly #options: MeshOptions;
   readonly #accept: (socket: WebSocket) => PeerSocket;
   /** The oldest first. */
   readonly #strangers = new Map<PeerSocket, Stranger>();
+  /** By member, the signatures of its last greetings. */
+  readonly #greetings = new Map<string, Set<string>>();
   #server: WebSocketServer | null = null;
+  #http: Server | null = null;
 
   constructor(options: MeshOptions, accept: (socket: WebSocket) => PeerSocket) {
     this.#options = options;
@@ -34,10 +42,14 @@ export class Listener {
 
   /** Listens. @returns the port  @throws the error of the system when the port is taken */
   async start(): Promise<number> {
-    const { host, port } = this.#options;
+    const { host, port, limits } = this.#options;
+    const http = createServer((_, response) => {
+      response.writeHead(NO_WEBSOCKET, { connection: 'close' }).end();
+    });
+    boundConnections(http, limits);
+    this.#http = http;
     const server = new WebSocketServer({
-      host,
-      port,
+      server: http,
       path: '/',
       perMessageDeflate: false,
       clientTracking: true,
@@ -50,6 +62,7 @@ export class Listener {
     await new Promise<void>((resolve, reject) => {
       server.once('listening', resolve);
       server.once('error', reject);
+      http.listen(port, host);
     });
     return (server.address() as AddressInfo).port;
   }
@@ -59,8 +72,10 @@ export class Listener {
     const server = this.#server;
     if (!server) return;
     for (const socket of server.clients) socket.terminate();
+    server.close();
     await new Promise<void>((resolve) => {
-      server.close(() => resolve());
+      this.#http?.close(() => resolve());
+      this.#http?.closeAllConnections();
     });
   }
 
@@ -69,36 +84,41 @@ export class Listener {
     this.#strangers.delete(socket);
   }
 
-  /** Takes note that a socket has sent a genuine HEARTBEAT of a member. */
-  greet(socket: PeerSocket): void {
+  /** Takes note that a socket has sent a genuine HEARTBEAT of a member. One that was sent before makes no socket that of a member. */
+  greet(socket: PeerSocket, { sender, sig }: Envelope): void {
     const stranger = this.#strangers.get(socket);
-    if (stranger) stranger.hasGreeted = true;
+    const greetings = this.#greetings.get(sender) ?? new Set();
+    this.#greetings.set(sender, greetings);
+    if (!stranger || greetings.has(sig)) return;
+    const [first] = greetings;
+    if (first !== undefined && greetings.size >= MOST_GREETINGS) greetings.delete(first);
+    greetings.add(sig);
+    for (const [other, { greetedAs }] of this.#strangers)
+      if (other !== socket && greetedAs === sender) {
+        this.#strangers.delete(other);
+        other.close('second socket');
+      }
+    stranger.greetedAs = sender;
   }
 
-  /** Returns whether there is room for one more socket of an address, by the place of another one where it must be. */
-  #makeRoom(address: string): boolean {
+  /** Makes room for one more socket of an address, by the place of another one where it must be. */
+  #makeRoom(address: string): void {
     const { limits } = this.#options;
-    const same = [...this.#strangers].filter(([, stranger]) => stranger.address === address);
+    const silent = [...this.#strangers].filter(([, { greetedAs }]) => greetedAs === null);
+    const same = silent.filter(([, stranger]) => stranger.address === address);
     const isFull = same.length >= limits.strangersPerAddress;
-    if (!isFull && this.#strangers.size < limits.strangers) return true;
-    const [oldest] = (isFull ? same : [...this.#strangers]).find(([, { hasGreeted }]) => !hasGreeted) ?? [];
-    if (!oldest) return false;
+    if (!isFull && silent.length < limits.strangers) return;
+    const [oldest] = (isFull ? same : silent)[0]!;
     this.#strangers.delete(oldest);
     oldest.close('too many');
-    return true;
   }
 
   #take(socket: WebSocket, request: IncomingMessage): void {
     const { limits } = this.#options;
     const address = request.socket.remoteAddress ?? '';
-    if (!this.#makeRoom(address)) {
-      socket.on('error', () => socket.terminate());
-      socket.close(REFUSED, 'too many');
-      setTimeout(() => socket.terminate(), 1_000).unref();
-      return;
-    }
+    this.#makeRoom(address);
     const stranger = this.#accept(socket);
-    this.#strangers.set(stranger, { address, hasGreeted: false });
+    this.#strangers.set(stranger, { address, greetedAs: null });
     const tooLate = setTimeout(() => {
       if (stranger.peer === null) socket.terminate();
     }, limits.handshakeMs);

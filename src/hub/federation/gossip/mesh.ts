@@ -93,8 +93,8 @@ export class Mesh implements SocketOwner {
     return (owner === undefined && owners.length === 0) || owner === key || owners.includes(key);
   }
 
-  greeted(socket: PeerSocket): void {
-    this.#listener.greet(socket);
+  greeted(socket: PeerSocket, greeting: Envelope): void {
+    this.#listener.greet(socket, greeting);
   }
 
   /** Keeps one socket for each peer: the one that the smaller key dialled; of two such the newer one, since the older may be dead. */

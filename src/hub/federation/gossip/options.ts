@@ -15,6 +15,8 @@ export interface MeshLimits extends GossipLimits {
   readonly strangersPerAddress: number;
   /** Sockets whose keys are not proved, from all addresses. */
   readonly strangers: number;
+  /** Connections that have not asked for a WebSocket. */
+  readonly connections: number;
   /** Bytes that a socket may bring before its key is proved. */
   readonly strangerBytes: number;
   /** Members up to which each hub dials every other one. */
@@ -31,6 +33,7 @@ export const MESH_LIMITS: MeshLimits = {
   reconnectMaxMs: 60_000,
   strangersPerAddress: 3,
   strangers: 64,
+  connections: 1_024,
   strangerBytes: 65_536,
   fullMesh: 32,
   outbound: 16

@@ -12,7 +12,7 @@ export interface SocketOwner {
   /** Returns the text of a signed HEARTBEAT. */
   heartbeat(fields: { readonly challenge?: string; readonly answer?: string }): string;
   /** Takes a socket whose other side has sent a genuine HEARTBEAT of a member. */
-  greeted(socket: PeerSocket): void;
+  greeted(socket: PeerSocket, greeting: Envelope): void;
   /** Takes a socket whose other side proved its key. @param addr  where others reach it, as it says  @param proof  its HEARTBEAT */
   proved(socket: PeerSocket, addr: string, proof: Envelope): void;
   /** Takes a genuine message of a member that was not seen before. */
@@ -97,7 +97,7 @@ export class PeerSocket implements Link {
       this.close(taken, taken === 'own message' ? NORMAL : REFUSED);
       return;
     }
-    this.#owner.greeted(this);
+    this.#owner.greeted(this, envelope as Envelope);
     const { isProved, answer, addr } = taken;
     if (answer !== null) this.send(this.#owner.heartbeat({ challenge: this.#handshake.challenge, answer }));
     if (!isProved) return;

@@ -242,6 +242,11 @@ export const ERRORS = {
   },
   /** A batch does not follow the last one in the database of a validator: another process writes to it. */
   LOG_OUT_OF_ORDER: { status: 500, policy: 'park', hint: 'let no other process write to the database of this hub' },
+  /** Another session of MariaDB has the log of a validator: that of another process, or of one whose end MariaDB has not noticed. */
+  LOG_TAKEN: {
+    status: 503,
+    hint: 'end the other hub with this database, or that session where no hub has it; this one goes on by itself'
+  },
   /** A hub in validator mode votes no more, because its database or its state failed. */
   HUB_HALTED: { status: 503, policy: 'park', hint: 'the log names the reason; write at another hub of the set' },
   /** The clock of a validator went back by more than others take a proposal's time for right: it starts anew with the present time. */

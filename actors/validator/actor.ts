@@ -1,5 +1,5 @@
 import { workerData } from 'node:worker_threads';
-import { connect } from '../../src/db/connection.ts';
+import { connect, databaseError, isDriverError } from '../../src/db/connection.ts';
 import { PlatformError } from '../../src/errors.ts';
 import { RunningHub } from '../../src/hub/federation/node/running-hub.ts';
 import type {
@@ -57,10 +57,18 @@ const host = hostActor<ValidatorAsks, Record<never, never>, ValidatorNotices>({
 });
 
 try {
-  const { tell, fail } = host;
+  const { tell } = host;
+  const fail = (reason: unknown) => host.fail(named(reason));
   running = await RunningHub.start({ connection: await connect(database), settings, rejoin, log, tell, fail });
 } catch (caught) {
-  host.fail(isPortTaken(caught) ? new PlatformError('PORT_IN_USE', { reason: `P2P_PORT=${settings.port}` }) : caught);
+  host.fail(
+    isPortTaken(caught) ? new PlatformError('PORT_IN_USE', { reason: `P2P_PORT=${settings.port}` }) : named(caught)
+  );
+}
+
+/** Returns MariaDB's failures by the names that the supervisor knows. */
+function named(caught: unknown): unknown {
+  return isDriverError(caught) ? databaseError(caught) : caught;
 }
 
 function isPortTaken(caught: unknown): boolean {

@@ -98,6 +98,8 @@ export async function startHub(
     round: null,
     waiting: 0
   };
+  /** Whether the actor that votes has had its log. */
+  let hasVoted = false;
   let isVoting = () => false;
   let noteCommit: (seconds: number) => void = () => undefined;
   /** Returns what the actor that votes told last, as far as it is true while that does not run. */
@@ -192,6 +194,7 @@ export async function startHub(
           validator: (next: ValidatorState) => {
             const isNew = lastStanding.phase === 'starting';
             lastStanding = next;
+            hasVoted = true;
             if (isNew) void check();
           }
         },
@@ -300,10 +303,8 @@ export async function startHub(
       supervisor.start({ id: PRICES, kind: PRICES.kind, entry: actorEntry('prices'), workerData });
     }
     if (member) {
-      let isFirst = true;
       const workerData = (): ValidatorActorData => {
-        const once = isFirst && rejoin; // one that halts again is not to lose its log once more
-        isFirst = false;
+        const once = rejoin && !hasVoted; // one that halts again is not to lose its log once more
         lastStanding = { ...lastStanding, phase: 'starting' };
         return { database: coordinates, settings: member, rejoin: once, logLevel: config.LOG_LEVEL };
       };

@@ -210,6 +210,20 @@ test('an actor whose account MariaDB refuses is parked, and starts again by itse
   assert.equal(supervisor.state(ID), 'paused', 'an operator has the last word');
 });
 
+test('an actor that spent its restarts on a database that is away starts again by itself', async () => {
+  const { supervisor } = open({ refusedRetryMs: 300 });
+  supervisor.start(spec());
+  for (let death = 0; death <= FAST.budget; death++) {
+    await until(() => supervisor.state(ID) === 'running');
+    await assert.rejects(supervisor.handle(ID).ask('fail', { code: 'DATABASE_UNAVAILABLE' }));
+    await until(() => supervisor.state(ID) !== 'running');
+  }
+  await until(() => supervisor.state(ID) === 'failed');
+  assert.equal(supervisor.view(ID).reason?.code, 'DATABASE_UNAVAILABLE');
+  await until(() => supervisor.state(ID) === 'running');
+  assert.equal(generationOf(supervisor), FAST.budget + 2);
+});
+
 test('ACTOR_PAUSED: who paused an actor, why and since when is told until it is resumed', async () => {
   const { supervisor } = open();
   supervisor.start(spec());

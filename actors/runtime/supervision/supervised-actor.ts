@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ResourceLimits } from 'node:worker_threads';
 import { createActor } from 'xstate';
 import { type RestartInput, restartMachine } from '../../../machines/runtime/restart.ts';
-import { hasCode, PlatformError } from '../../../src/errors.ts';
+import { type ErrorCode, hasCode, PlatformError } from '../../../src/errors.ts';
 import type { Logger } from '../../../src/log.ts';
 import type { Counters } from '../../../src/observe/counters.ts';
 import type { DatabaseId } from '../../../src/wire/data/database.ts';
@@ -17,6 +17,9 @@ import { ActorHandle } from './actor-handle.ts';
 import { ActorRecord } from './actor-record.ts';
 import type { StartGate } from './start-gate.ts';
 import { Watchdog } from './watchdog.ts';
+
+/** Causes that end by themselves, however long that takes: an actor that spent its restarts on them is started again later. */
+const PASSING: ReadonlySet<ErrorCode> = new Set(['DATABASE_UNAVAILABLE', 'DATABASE_READ_ONLY', 'LOG_TAKEN']);
 
 /** Start parameters of an actor. */
 export interface ActorSpec<Id extends ActorName = DatabaseId> {
@@ -227,10 +230,11 @@ export class SupervisedActor<
     }
   }
 
-  /** Starts a parked actor after a while, unless it was started or stopped meanwhile. */
+  /** Starts an actor that is down after a while, unless it was started or stopped meanwhile. */
   #startLater(): void {
     const { generation } = this.#record;
-    const isWaiting = () => this.#state === 'parked' && this.#record.generation === generation;
+    const isWaiting = () =>
+      (this.#state === 'parked' || this.#state === 'failed') && this.#record.generation === generation;
     setTimeout(() => void (isWaiting() && this.start()), this.#context.refusedRetryMs).unref();
   }
 
@@ -241,6 +245,7 @@ export class SupervisedActor<
     if (value === 'failed') {
       this.#state = 'failed';
       log.error({ cause }, `actor failed, its budget of ${context.budget} restarts is spent: ${error.message}`);
+      if (PASSING.has(error.code)) this.#startLater();
     } else log.warn({ cause, delayMs: context.delayMs }, `actor died and will be restarted: ${error.message}`);
   }
 

@@ -43,7 +43,7 @@ export interface SupervisorOptions<ToMain extends Protocol, Heard extends Notice
   /** Longest time that a thread may take to end; default: ten seconds. */
   readonly endPatienceMs?: number;
   readonly reapDeadlineMs?: number;
-  /** Time after which an actor is started again whose account MariaDB refused; default: a minute. */
+  /** Time after which an actor is started again whose account MariaDB refused, or that spent its restarts on a database that was away. */
   readonly refusedRetryMs?: number;
   /**
    * Number of each actor's first start; random unless a test says otherwise. Generations mark statements in MariaDB, and two

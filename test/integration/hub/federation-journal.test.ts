@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { signingKey } from '../../../src/consensus/auth-signature.ts';
 import { connect, rows } from '../../../src/db/connection.ts';
+import type { PlatformError } from '../../../src/errors.ts';
 import { type Batch, type Committed, EMPTY_LOG, type Vote } from '../../../src/hub/federation/consensus/messages.ts';
 import { CHECKPOINT_INTERVAL } from '../../../src/hub/federation/consensus/rules.ts';
 import { digestOf, signMessage, signOperation } from '../../../src/hub/federation/gossip/signatures.ts';
@@ -456,6 +457,23 @@ test('a standalone hub brings its configuration to a set that has none, and keep
   assert.deepEqual([...refused], [[1, 'the set has a configuration']]);
   assert.equal((await CONFIG_STATE.dump(one.connection)).length, 1);
   assert.deepEqual(await opening(one.database, SETS[0]), { brought: [], aside: null, seq: 1 });
+});
+
+test('LOG_TAKEN: a log that another session has is waited for, and that session is named', async () => {
+  const one = await open();
+  const other = await connect(one.database);
+  const [session] = await rows(
+    other,
+    "SELECT CONNECTION_ID() AS id, GET_LOCK(CONCAT('hub log ', DATABASE()), 0) AS taken"
+  );
+  await assert.rejects(opening(one.database, SETS[0]), (caught) => {
+    const { code, policy, message } = caught as PlatformError;
+    assert.deepEqual([code, policy], ['LOG_TAKEN', 'restart']);
+    assert.match(message, new RegExp(`KILL ${session!['id']} ends it`));
+    return true;
+  });
+  other.destroy();
+  assert.equal((await opening(one.database, SETS[0])).seq, 0);
 });
 
 test('LOG_OUT_OF_ORDER: a hub written to in standalone mode, or of another set, begins anew by --rejoin alone, its log kept', async () => {

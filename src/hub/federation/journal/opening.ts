@@ -41,11 +41,11 @@ interface OpenOptions {
 /**
  * Makes the tables of a hub's log, and takes the database for this process alone until the connection ends.
  *
- * @throws {PlatformError} LOG_OUT_OF_ORDER: another process has it, the log is of another set, or the configuration changed beside it
+ * @throws {PlatformError} LOG_OUT_OF_ORDER: the log is of another set, or the configuration changed beside it
+ * @throws {PlatformError} LOG_TAKEN
  */
 export async function openLog(connection: Connection, { set, machine, rejoin, now }: OpenOptions): Promise<OpenedLog> {
-  const [lock] = await rows(connection, "SELECT GET_LOCK(CONCAT('hub log ', DATABASE()), ?) AS taken", [LOCK_WAIT_S]);
-  if (Number(lock?.['taken']) !== 1) refuse('another process has the log of this database');
+  await takeLog(connection);
   await createJournalTables(connection);
   const journal = new Journal(connection, machine);
   const state = await readState(connection);
@@ -65,6 +65,19 @@ export async function openLog(connection: Connection, { set, machine, rejoin, no
   if (isEmpty) await writeState(connection, 'last_seq', '0');
   const hasBegun = !isEmpty || (await readState(connection)).has('rejoined');
   return { journal, aside, brought: hasBegun ? null : await readBrought(connection) };
+}
+
+/** Takes the log for this connection. @throws {PlatformError} LOG_TAKEN: it may be free later, as when MariaDB notices a lost client */
+async function takeLog(connection: Connection): Promise<void> {
+  const [lock] = await rows(
+    connection,
+    "SELECT GET_LOCK(CONCAT('hub log ', DATABASE()), ?) AS taken, IS_USED_LOCK(CONCAT('hub log ', DATABASE())) AS owner",
+    [LOCK_WAIT_S]
+  );
+  if (Number(lock?.['taken']) === 1) return;
+  const owner = Number(lock?.['owner'] ?? 0);
+  const reason = `session ${owner} of MariaDB has the log of this database: KILL ${owner} ends it`;
+  throw new PlatformError('LOG_TAKEN', { reason });
 }
 
 async function readBrought(connection: Connection): Promise<Brought | null> {

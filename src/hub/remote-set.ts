@@ -3,6 +3,7 @@ import { bodyOf, MOST_BODY_BYTES, MOST_EDITS } from './federation/journal/config
 import { type MatterStep, matterBodyOf } from './federation/matters/operations.ts';
 import { type ListChange, listBodyOf } from './federation/matters/validator-list.ts';
 import type { ValidatorState } from './federation/node/validator-asks.ts';
+import type { SetTrouble } from './set-trouble.ts';
 import type { ConfigEdit } from './store/configs.ts';
 
 /** The set of hubs that a hub in validator mode is of, as its methods have it. */
@@ -17,6 +18,8 @@ export interface HubSetMember {
   /** Whether two quorums share more hubs than may lie. */
   readonly isSafe: boolean;
   state(): ValidatorState;
+  /** Returns why it decides nothing; null where it does. */
+  trouble(): SetTrouble | null;
   /**
    * Writes entries of the configuration at all hubs, all or none.
    *

@@ -22,6 +22,7 @@ import { createHubApp } from './app.ts';
 import { checkCapabilities } from './capability-checks.ts';
 import { askChains } from './chain-facts.ts';
 import { configuredServices, ownServices } from './chain-services.ts';
+import { neededPeers } from './federation/consensus/rules.ts';
 import type { PublishingDuty } from './federation/node/price-publishing.ts';
 import type { ValidatorAsks, ValidatorNotices, ValidatorState } from './federation/node/validator-asks.ts';
 import type { Question } from './federation/node/witness.ts';
@@ -30,6 +31,7 @@ import { publicationMaker } from './publishing/maker.ts';
 import { Publisher } from './publishing/publisher.ts';
 import { remoteDatabase } from './remote-database.ts';
 import { remoteSet } from './remote-set.ts';
+import { troubleOf } from './set-trouble.ts';
 import type { FoundPrices, HubAsks, HubDatabaseState, HubNotices, PricesNotices, PricesState } from './store/asks.ts';
 import { PriceStream } from './stream/price-stream.ts';
 import { openPlaces } from './telemetry/places.ts';
@@ -93,11 +95,14 @@ export async function startHub(
     view: 0,
     seq: 0,
     peers: [],
+    refused: null,
     tests: [],
     accused: 0,
     round: null,
     waiting: 0
   };
+  /** Time of the process's clock at which its set decided something last, or nothing waited. */
+  let movedAt = performance.now();
   /** Whether the actor that votes has had its log. */
   let hasVoted = false;
   let isVoting = () => false;
@@ -193,6 +198,7 @@ export async function startHub(
           },
           validator: (next: ValidatorState) => {
             const isNew = lastStanding.phase === 'starting';
+            if (next.seq !== lastStanding.seq || lastStanding.waiting === 0) movedAt = performance.now();
             lastStanding = next;
             hasVoted = true;
             if (isNew) void check();
@@ -256,6 +262,13 @@ export async function startHub(
             noteCommit((performance.now() - began) / 1_000);
           },
           state: standingNow,
+          trouble: () =>
+            troubleOf({
+              actor: supervisor.list().find(({ id }) => id.kind === VALIDATOR.kind),
+              standing: standingNow(),
+              needed: neededPeers(quorumOf(member).votes),
+              stillMs: performance.now() - movedAt
+            }),
           ...quorumOf(member),
           writeTimeoutMs: member.writeTimeoutMs
         });

@@ -33,7 +33,17 @@ const HealthSchema = Type.Object({
         seq: Type.Number({ description: 'last place of the log that is applied here' }),
         members: Type.Number({ description: 'hubs of the set' }),
         peers: Type.Number({ description: 'of these, connected to this one' }),
-        safe: Type.Boolean({ description: 'whether the quorum is safe against as many liars as the set is made for' })
+        safe: Type.Boolean({ description: 'whether the quorum is safe against as many liars as the set is made for' }),
+        trouble: Type.Optional(
+          Type.Object(
+            {
+              code: Type.String(),
+              reason: Type.String(),
+              remedy: Type.String()
+            },
+            { description: 'why it decides nothing; absent where it does, or starts' }
+          )
+        )
       },
       { description: 'how the hub stands in its set; in validator mode alone' }
     )
@@ -110,7 +120,10 @@ async function readHealth(
   const writes = database.takesWrites();
   const offS = Math.round((oracle?.clockOffMs() ?? 0) / 1_000);
   const standing = set?.state();
-  const isHealthy = standing?.phase !== 'halted' && db && writes && dbCircuit !== 'open' && !prices.oracle_stale;
+  const trouble = set?.trouble() ?? null;
+  // Who lacks the others answers what it has; who does not vote for a reason of its own is to be looked at.
+  const isOut = trouble !== null && trouble.code !== 'NO_QUORUM' && trouble.code !== 'CONSENSUS_TIMEOUT';
+  const isHealthy = !isOut && db && writes && dbCircuit !== 'open' && !prices.oracle_stale;
   return new RpcAnswer(isHealthy ? 200 : 503, {
     status: isHealthy ? 'healthy' : 'degraded',
     db,
@@ -126,7 +139,8 @@ async function readHealth(
             seq: standing.seq,
             members: set.keys.length,
             peers: standing.peers.length,
-            safe: set.isSafe
+            safe: set.isSafe,
+            ...(trouble && { trouble })
           }
         }
       : {}),

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { neededPeers } from '../../hub/federation/consensus/rules.ts';
 
 /** State of a hub in its set. */
 interface PeerCounts {
@@ -13,8 +14,6 @@ interface PeerCounts {
 
 /** Members up to which all hubs are connected to all. */
 const MOST_CONNECTED = 32;
-/** Peers that a hub of a larger set needs: the others are reached by relay. */
-const MOST_NEEDED = 16;
 
 /** Sources of the metrics of a hub in validator mode. */
 interface MeasuredSet {
@@ -52,7 +51,7 @@ export function describeHubSet(
     members > MOST_CONNECTED ? undefined : members - 1 - peers.length
   );
   gauge('hub_consensus_lacking', 'hubs that are missing for a decision', ({ peers }) =>
-    Math.max(0, Math.min(votes - 1, MOST_NEEDED) - peers.length)
+    Math.max(0, neededPeers(votes) - peers.length)
   );
   gauge('hub_consensus_pending', 'operations that wait for a decision of the set', ({ waiting }) => waiting);
   gauge('hub_peers', 'hubs of the set that are connected', ({ peers }) => peers.length);

@@ -43,6 +43,14 @@ export const CALM_BATCHES = 10;
 export const RESEND_MS = 500;
 export const LONGEST_RESEND_MS = 4_000;
 
+/** Connections that a hub of a large set needs at most: the others are reached by relay. */
+const MOST_NEEDED = 16;
+
+/** Returns how many other hubs must be connected for a decision. */
+export function neededPeers(quorum: number): number {
+  return Math.min(quorum - 1, MOST_NEEDED);
+}
+
 /** Returns the characters of operations. */
 export function lengthOf(operations: readonly Pick<Operation, 'body'>[]): number {
   return operations.reduce((sum, { body }) => sum + body.length, 0);

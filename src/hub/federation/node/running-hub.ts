@@ -32,6 +32,10 @@ interface RunningHubOptions {
 /** Least time between two tellings of the state. */
 const TELL_EVERY_MS = 500;
 
+/** Reasons for which sockets of members are refused, and the time for which one is told. */
+const BLAMED: ReadonlySet<string> = new Set(['another time', 'another set', 'another key']);
+const BLAMED_MS = 60_000;
+
 /** A hub with an open log, in the mesh of its set. */
 export class RunningHub {
   readonly hub: ValidatorHub;
@@ -41,6 +45,8 @@ export class RunningHub {
   /** Time of the last telling, by the clock of the thread. */
   #toldAt = 0;
   #accused = 0;
+  /** Last refusal that a setting or a clock is to blame for, and its time by the clock of the thread. */
+  #blamed: { readonly fault: string; readonly at: number } | null = null;
   /** Last view that began here and was noticed. */
   #view = 0;
   /** Last state, questions and duties that were sent, as texts. */
@@ -107,6 +113,7 @@ export class RunningHub {
       onMessage: (envelope) => this.hub.receive(envelope),
       onFault: (fault, peer) => {
         if (fault === 'seen before') return; // each message comes by several ways
+        if (BLAMED.has(fault)) this.#blamed = { fault, at: performance.now() };
         const more = this.#refusals.take(`${fault} ${peer}`);
         if (more !== null) log.warn({ peer, more }, `a message of another hub was refused: ${fault}`);
       }
@@ -150,6 +157,7 @@ export class RunningHub {
           phase: 'halted',
           ...standing,
           peers: [],
+          refused: null,
           tests: [],
           accused: this.#accused,
           round: null,
@@ -170,7 +178,8 @@ export class RunningHub {
     const { tests } = hub.capabilities;
     const { peers } = this.#mesh;
     const { waiting } = hub;
-    const state = { phase: hub.phase, ...hub.standing, peers, tests, accused: this.#accused, round, waiting };
+    const refused = this.#blamed && performance.now() < this.#blamed.at + BLAMED_MS ? this.#blamed.fault : null;
+    const state = { phase: hub.phase, ...hub.standing, peers, refused, tests, accused: this.#accused, round, waiting };
     const { questions } = hub.witness;
     const duties = hub.publishing?.duties ?? [];
     const texts = {

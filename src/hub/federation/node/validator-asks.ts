@@ -39,6 +39,8 @@ export interface ValidatorState {
   readonly seq: number;
   /** Keys of the hubs that are connected. */
   readonly peers: readonly string[];
+  /** Last reason in a minute for which a socket was refused that a setting or a clock is to blame for; null: there was none. */
+  readonly refused: string | null;
   /** Outcomes of the hubs' last self-tests, as they told them. */
   readonly tests: readonly ToldTest[];
   /** Pairs of messages for one place that a hub of the set signed, since this one started. */

@@ -4,7 +4,7 @@ import { isCommitted } from '../consensus/certificates.ts';
 import type { ConsensusEvent, Effect } from '../consensus/events.ts';
 import type { Committed, Message, Operation, Signed } from '../consensus/messages.ts';
 import { type HubPhase, isDeciding, phaseOf } from '../consensus/phase.ts';
-import { lengthOf, MOST_PENDING, MOST_SKEW_MS, RESEND_MS, type Rules } from '../consensus/rules.ts';
+import { lengthOf, MOST_PENDING, MOST_SKEW_MS, neededPeers, RESEND_MS, type Rules } from '../consensus/rules.ts';
 import { type ConsensusState, isKept, operationKey, restore, type StoredVote, unsignedOf } from '../consensus/state.ts';
 import { step } from '../consensus/step.ts';
 import { type Envelope, MOST_DATA_BYTES } from '../gossip/envelope.ts';
@@ -74,8 +74,6 @@ const MOST_BEHIND = 1_000;
 const LEAST_ANSWER = 16_384;
 /** Milliseconds with fewer peers than a quorum needs, after which writes are refused at once. */
 const LONELY_MS = 10_000;
-/** Connections of a hub of a large set: the others are reached by relay. */
-const MOST_NEEDED = 16;
 /** Writes that wait for their answers. */
 const MOST_CALLERS = 1_000;
 
@@ -510,7 +508,7 @@ export class ValidatorHub {
 
   /** Other hubs that must be connected for a decision. */
   get #needed(): number {
-    return Math.min(this.#options.rules.quorum - 1, MOST_NEEDED);
+    return neededPeers(this.#options.rules.quorum);
   }
 
   #tick(): void {

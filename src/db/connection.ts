@@ -271,10 +271,10 @@ const REFUSALS = new Set([
 /** Numbers for a database, or a right on it, that is not there. Another service may be about to make it, or an operator. */
 const AWAITED: ReadonlySet<number> = new Set([1044, 1049, 1142, 1143, 1227]);
 /**
- * Faults that pass: too many connections, lock waits, deadlocks, tables altered after the snapshot, lost and killed
+ * Faults that pass: too many connections, lock waits, deadlocks, rows and tables changed after the snapshot, lost and killed
  * connections, full disks: no fault of the statement.
  */
-const PASSING = new Set([...AWAITED, 1021, 1040, 1053, 1114, 1205, 1213, 1317, 1412, 1927, 1969, 2006, 2013]);
+const PASSING = new Set([...AWAITED, 1020, 1021, 1040, 1053, 1114, 1205, 1213, 1317, 1412, 1927, 1969, 2006, 2013]);
 
 /** Returns whether MariaDB or the driver failed, and not the code that uses them. */
 export function isDriverError(caught: unknown): boolean {

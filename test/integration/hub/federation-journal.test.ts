@@ -280,6 +280,26 @@ test('a batch that MariaDB undoes for another writer of the database is written 
   assert.deepEqual(kept, [{ module: 'm', param_value: 'b' }]);
 });
 
+test('a batch whose rows another writer changes after its beginning is written, as newer versions of MariaDB refuse it', async () => {
+  const one = await open();
+  await one.connection.query('SET SESSION innodb_snapshot_isolation = 1');
+  const write = writerOf(() => one);
+  await write(configOf(['m', 'a']));
+  const other = await connect(one.database);
+  await other.query('START TRANSACTION');
+  await other.query("UPDATE configs SET param_value = 'b' WHERE module = 'm'");
+  const writing = write(configOf(['m', 'c']));
+  await eventually('the batch waits for it', async () => {
+    const running = await rows(other, 'SHOW PROCESSLIST');
+    return running.some(({ Info }) => /INTO configs/.test(String(Info)));
+  });
+  await other.query('COMMIT');
+  other.destroy();
+  assert.deepEqual(await writing, [null]);
+  const kept = await rows(one.connection, 'SELECT module, param_value FROM configs');
+  assert.deepEqual(kept, [{ module: 'm', param_value: 'c' }]);
+});
+
 test('LOG_OUT_OF_ORDER: a batch that does not follow changes nothing', async () => {
   const one = await open();
   const { last } = await applyAll(one, 1);

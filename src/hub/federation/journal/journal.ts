@@ -24,8 +24,8 @@ const KEPT_STATES = 3;
 const MOST_AT_ONCE = 1_048_576;
 /** Number of MariaDB's for a row that is there. */
 const DUPLICATE_KEY = 1062;
-/** Numbers of MariaDB's for rows that another writer has: a long wait, and a deadlock. */
-const LOCKED = new Set<unknown>([1205, 1213]);
+/** Numbers of MariaDB's for rows that another writer has, or has changed: a long wait, a deadlock, and a snapshot that is outdated. */
+const LOCKED = new Set<unknown>([1020, 1205, 1213]);
 /** Times that a transaction is begun. */
 const MOST_TRIES = 5;
 /** Batches that are removed at once. */

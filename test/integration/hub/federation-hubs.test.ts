@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { rows } from '../../../src/db/connection.ts';
+import { connect, rows } from '../../../src/db/connection.ts';
 import type { Signed, Vote } from '../../../src/hub/federation/consensus/messages.ts';
 import { CHECKPOINT_INTERVAL, MOST_PENDING } from '../../../src/hub/federation/consensus/rules.ts';
 import {
@@ -92,6 +92,22 @@ test('a hub whose writes waited in vain takes no more than are kept, and new one
     );
   } finally {
     await Promise.all(nodes.map(({ stop }) => stop()));
+  }
+});
+
+test('a hub whose database does not answer votes no more, instead of waiting for it', async () => {
+  const node = await startNode(MEMBERS[0]!, [], undefined, { longestWriteMs: 1_000 });
+  const other = await connect(node.store.database);
+  try {
+    await other.query('LOCK TABLES consensus_pending WRITE');
+    await assert.rejects(node.hub.submit(change('p', 'held up')), { code: 'HUB_HALTED' });
+    assert.deepEqual(
+      node.halts.map((halt) => (halt as { code: string }).code),
+      ['DATABASE_UNAVAILABLE']
+    );
+  } finally {
+    other.destroy();
+    await node.stop();
   }
 });
 

@@ -43,6 +43,7 @@ interface NodeOptions {
   /** Default: the log is kept whole. */
   readonly logKeep?: number;
   readonly writeTimeoutMs?: number;
+  readonly longestWriteMs?: number;
 }
 
 /** Starts a hub of the set. @param database  default: a new one */
@@ -58,7 +59,8 @@ export async function startNode(
     port = 0,
     speak = (mesh) => mesh,
     logKeep = Number.MAX_SAFE_INTEGER,
-    writeTimeoutMs = PATIENCE_MS
+    writeTimeoutMs = PATIENCE_MS,
+    longestWriteMs = PATIENCE_MS
   }: NodeOptions = {}
 ): Promise<Node> {
   const roundRules = roundRulesOf(set);
@@ -90,6 +92,7 @@ export async function startNode(
     gossip: speak(mesh),
     now,
     writeTimeoutMs,
+    longestWriteMs,
     logKeep,
     rules: rulesOf(set, key.pubkey, isWellFormed),
     onEvidence,

@@ -50,6 +50,8 @@ interface ValidatorOptions {
   readonly writeTimeoutMs: number;
   /** Batches below a stable checkpoint that stay in the log. */
   readonly logKeep: number;
+  /** Milliseconds after which a write to the database is given up; default: two minutes. */
+  readonly longestWriteMs?: number;
   /** Takes two different messages of one hub for one place. */
   readonly onEvidence: (first: Signed<Message>, second: Signed<Message>) => void;
   /** Takes a hub that sent what no honest hub sends, and what that was. */
@@ -77,6 +79,9 @@ const LONELY_MS = 10_000;
 /** Writes that wait for their answers. */
 const MOST_CALLERS = 1_000;
 
+/** A state that replaces all tables takes less. A connection whose other end is gone may be silent for a quarter of an hour. */
+const LONGEST_WRITE_MS = 120_000;
+
 interface Caller {
   readonly number: number;
   /** Signature of its operation: after the loss of a database another one may have the same number. */
@@ -100,6 +105,8 @@ export class ValidatorHub {
   /** Operations of this hub that are kept together, by one write. */
   readonly #unkept: Operation[] = [];
   #writing: Promise<void> = Promise.resolve();
+  /** Beginning of the present write by the clock of the thread; null: none is under way. */
+  #writingSince: number | null = null;
   #ticking: NodeJS.Timeout | undefined;
   /** Pause between its looks at the clock; 0: it looks no more. */
   #tickMs = 0;
@@ -522,6 +529,12 @@ export class ValidatorHub {
       this.#end(new PlatformError('CLOCK_STEPPED_BACK', { reason: `it went back by ${Math.round(backMs / 1_000)} s` }));
       return;
     }
+    const { longestWriteMs = LONGEST_WRITE_MS } = this.#options;
+    if (this.#writingSince !== null && performance.now() > this.#writingSince + longestWriteMs) {
+      const reason = `MariaDB has not answered for ${Math.round(longestWriteMs / 1_000)} s`;
+      this.#end(new PlatformError('DATABASE_UNAVAILABLE', { reason }));
+      return;
+    }
     this.#take({ type: 'clock.ticked', now: Math.max(this.#state.now, now()) });
     this.rounds?.tick(this.#state.now);
     this.publishing?.tick(this.#state.now);
@@ -539,7 +552,12 @@ export class ValidatorHub {
   /** Adds to what is written, one after the other. A failure ends this hub: it no longer knows what it has signed. */
   #write(work: () => Promise<void>): void {
     this.#writing = this.#writing
-      .then(() => (this.#isEnded ? undefined : work()))
+      .then(async () => {
+        if (this.#isEnded) return;
+        this.#writingSince = performance.now();
+        await work();
+        this.#writingSince = null;
+      })
       .catch((caught: unknown) => this.#end(caught as PlatformError));
   }
 

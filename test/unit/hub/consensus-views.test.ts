@@ -53,6 +53,30 @@ test('a hub asks for the next view when an operation waits for two seconds, and 
   assert.deepEqual(idle.cast(), []);
 });
 
+test('a hub that stood still gives the leader its time anew, and asks for the next view when that is over too', () => {
+  const hub = waiting();
+  hub.take({ type: 'clock.ticked', now: hub.state.now + 5_000 });
+  hub.wait(1);
+  assert.deepEqual(hub.cast(), []);
+  hub.wait(1);
+  assert.deepEqual(hub.cast(), ['viewChange 1']);
+});
+
+test('a hub that is far behind blames no leader, and gives it its time when it has caught up', () => {
+  const hub = waiting();
+  const hear = (seq: number) => {
+    for (const from of ['a', 'b']) hub.take({ type: 'peer.heard', from, view: 0, seq });
+  };
+  hear(20);
+  hub.wait(10);
+  assert.deepEqual(hub.cast(), []);
+  hear(1);
+  hub.wait(1);
+  assert.deepEqual(hub.cast(), []);
+  hub.wait(1);
+  assert.deepEqual(hub.cast(), ['viewChange 1']);
+});
+
 test('a leader of a long view keeps it while batches are decided', () => {
   const hub = new OneHub('c');
   hub.wait(3_600);

@@ -9,11 +9,15 @@ export type PlacePhase = 'empty' | 'prePrepared' | 'prepared' | 'committed' | 'a
 /** Returns what a hub does. */
 export function phaseOf(state: ConsensusState, rules: Pick<Rules, 'keys' | 'self' | 'faulty'>): HubPhase {
   if (state.isHalted) return 'halted';
-  // More hubs than may lie are further than a leader proposes ahead.
-  const ahead = [...state.heard.values()].filter((seq) => seq > state.applied.seq + MOST_IN_FLIGHT);
-  if (ahead.length > rules.faulty) return 'catchingUp';
+  if (isBehind(state, rules)) return 'catchingUp';
   if (state.isChanging) return 'changingView';
   return leaderOf(rules, state.view) === rules.self ? 'leading' : 'following';
+}
+
+/** Returns whether more is decided than a leader proposes ahead: a place shows it, or more hubs than may lie say so. */
+export function isBehind({ heard, applied, slots }: ConsensusState, { faulty }: Pick<Rules, 'faulty'>): boolean {
+  if (slots.get(applied.seq + MOST_IN_FLIGHT + 1)?.committed) return true;
+  return [...heard.values()].filter((seq) => seq > applied.seq + MOST_IN_FLIGHT).length > faulty;
 }
 
 /** Returns whether something waits to be decided: else nothing has a time limit of less than seconds. */

@@ -36,6 +36,8 @@ export const MOST_SKEW_MS = 30_000;
 export const ROUND_TIMEOUT_MS = 2_000;
 /** Time after which a hub hands an operation on to all that the leader may not have. */
 export const HAND_ON_MS = ROUND_TIMEOUT_MS / 4;
+/** Time between two looks at the clock by which a hub finds that it stood still: it looks each second at least. */
+export const STANDSTILL_MS = 1_500;
 export const LONGEST_TIMEOUT_MS = 60_000;
 /** Batches of one view after which the time-out is halved. */
 export const CALM_BATCHES = 10;

@@ -3,7 +3,7 @@ import type { ConsensusEvent, Effect } from './events.ts';
 import { takeCheckpoint, takeProposal, takeVote } from './intake.ts';
 import type { Checkpoint, Message, NewView, Operation, PrePrepare, Signed, ViewChange, Vote } from './messages.ts';
 import { propose } from './proposing.ts';
-import { lengthOf, MOST_BATCH_LENGTH, MOST_PENDING, type Rules } from './rules.ts';
+import { lengthOf, MOST_BATCH_LENGTH, MOST_PENDING, type Rules, STANDSTILL_MS } from './rules.ts';
 import { hear, noteApplied, takeLog, takeState } from './standing.ts';
 import type { ConsensusState } from './state.ts';
 import { isKept, operationKey } from './state.ts';
@@ -56,6 +56,8 @@ function takeEvent(turn: Turn, event: ConsensusEvent): void {
       takeState(turn, event.stable, event.applied);
       return;
     case 'clock.ticked':
+      // Who stood still has not read what came meanwhile: a leader has its time anew.
+      if (event.now > turn.state.now + STANDSTILL_MS) turn.state.viewSince = event.now;
       turn.state.now = event.now;
       checkTime(turn);
       return;

@@ -1,5 +1,6 @@
 import { beginningOf, isOvertaken, isViewChange } from './certificates.ts';
 import type { Message, NewView, Prepared, Signed, ViewChange } from './messages.ts';
+import { isBehind } from './phase.ts';
 import { HAND_ON_MS, LONGEST_RESEND_MS, LONGEST_TIMEOUT_MS, leaderOf, RESEND_MS } from './rules.ts';
 import { setStable } from './standing.ts';
 import { emptySlot, operationKey, type Pending, type Slot } from './state.ts';
@@ -72,6 +73,8 @@ export function checkTime(turn: Turn): void {
   const { state } = turn;
   const since = undecidedSince(turn);
   handOn(turn);
+  // What waits here may be decided long since: the leader has its time from when this hub has caught up.
+  if (!state.isChanging && isBehind(state, turn.rules)) state.viewSince = state.now;
   // Who lacks what was decided before the view asks for it, which is no fault of the leader.
   if (since === null && !state.isChanging && state.applied.seq >= state.carriedTo) return;
   const waitsSince = state.isChanging || since === null ? state.viewSince : Math.max(since, state.viewSince);

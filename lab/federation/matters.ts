@@ -16,6 +16,7 @@ import {
   actionStatement,
   BOUNDS,
   DAY_MS,
+  KEPT_FOR_MS,
   KEPT_MATTERS,
   type MatterRules,
   reorgStatement,
@@ -380,7 +381,10 @@ export class MattersSimulation {
         if (own.filter(({ endsAt }) => endsAt !== null).length > open + again)
           throw new Violation(`${hub} has too many open ${kind}s`);
         const passed = own.filter((one) => one.kind === 'proposal' && one.status === 'passed').length;
-        if (own.length > open + again + passed + KEPT_MATTERS) throw new Violation(`${hub} keeps too many ${kind}s`);
+        const newest = own.at(-1)?.begunAt ?? 0;
+        const old = own.filter(({ begunAt }) => begunAt <= newest - KEPT_FOR_MS).length;
+        if (old > open + again + passed && own.length > open + again + passed + KEPT_MATTERS)
+          throw new Violation(`${hub} keeps too many ${kind}s`);
       }
   }
 

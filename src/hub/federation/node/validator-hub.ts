@@ -4,10 +4,10 @@ import { isCommitted } from '../consensus/certificates.ts';
 import type { ConsensusEvent, Effect } from '../consensus/events.ts';
 import type { Committed, Message, Operation, Signed } from '../consensus/messages.ts';
 import { type HubPhase, isDeciding, phaseOf } from '../consensus/phase.ts';
-import { lengthOf, MOST_PENDING, MOST_SKEW_MS, neededPeers, RESEND_MS, type Rules } from '../consensus/rules.ts';
-import { type ConsensusState, isKept, operationKey, restore, type StoredVote, unsignedOf } from '../consensus/state.ts';
+import { MOST_PENDING, MOST_SKEW_MS, neededPeers, type Rules } from '../consensus/rules.ts';
+import { type ConsensusState, isKept, restore, type StoredVote, unsignedOf } from '../consensus/state.ts';
 import { step } from '../consensus/step.ts';
-import { type Envelope, MOST_DATA_BYTES } from '../gossip/envelope.ts';
+import type { Envelope } from '../gossip/envelope.ts';
 import { type Gossip, LongMessages } from '../gossip/long-messages.ts';
 import { signMessage, signOperation } from '../gossip/signatures.ts';
 import type { Journal } from '../journal/journal.ts';
@@ -17,7 +17,8 @@ import type { SwapWithActions } from '../matters/swaps.ts';
 import { readCapability } from '../rounds/operations.ts';
 import type { RoundRules } from '../rounds/statements.ts';
 import { Accused } from './accused.ts';
-import { AnswerShares } from './answer-share.ts';
+import { Answers } from './answers.ts';
+import { Callers } from './callers.ts';
 import { Capabilities } from './capabilities.ts';
 import { PricePublishing } from './price-publishing.ts';
 import { PriceRounds } from './price-rounds.ts';
@@ -68,28 +69,10 @@ interface ValidatorOptions {
 const TICK_MS = 50;
 /** Pause between two looks at the clock while nothing does: each one wakes a core. */
 const CALM_TICK_MS = 1_000;
-/** Batches of one answer to a hub that is behind. */
-const MOST_ENTRIES = 100;
-/** Batches that are fetched one by one; who is further behind is offered the state of a checkpoint. */
-const MOST_BEHIND = 1_000;
-/** Characters that each answer to a hub counts for at least: reading it costs something too. */
-const LEAST_ANSWER = 16_384;
 /** Milliseconds with fewer peers than a quorum needs, after which writes are refused at once. */
 const LONELY_MS = 10_000;
-/** Writes that wait for their answers. */
-const MOST_CALLERS = 1_000;
-
 /** A state that replaces all tables takes less. A connection whose other end is gone may be silent for a quarter of an hour. */
 const LONGEST_WRITE_MS = 120_000;
-
-interface Caller {
-  readonly number: number;
-  /** Signature of its operation: after the loss of a database another one may have the same number. */
-  readonly sig: string;
-  readonly resolve: (seq: number) => void;
-  readonly reject: (reason: PlatformError) => void;
-  readonly timer: NodeJS.Timeout;
-}
 
 /**
  * A hub of a set: hands what happens to the core, and carries out what that says. One thing is written at a time, in order.
@@ -114,13 +97,8 @@ export class ValidatorHub {
   /** Time since which fewer peers are connected than a quorum needs, epoch milliseconds; null: there are enough. */
   #lonelySince: number | null = null;
   #isEnded = false;
-  readonly #callers = new Map<string, Caller>();
-  /** Hubs that are being answered: one answer each at a time. */
-  readonly #answering = new Set<string>();
-  readonly #shares = new AnswerShares();
-  /** By kind and hub, when it was told such a message for itself alone. */
-  readonly #toldAt = new Map<string, number>();
-
+  readonly #callers = new Callers();
+  readonly #answers: Answers;
   readonly #gossip: LongMessages;
   readonly #evidence = new Accused();
   readonly #fetching: StateFetch;
@@ -149,6 +127,7 @@ export class ValidatorHub {
       ofRounds && new PricePublishing({ ...ofRounds, self: key.pubkey, publish, now: () => this.#state?.now ?? 0 });
     const onSigned = async () => await this.publishing?.load();
     this.rounds = ofRounds && new PriceRounds({ ...ofRounds, key, gossip, submit, onDecided, onSigned });
+    this.#answers = new Answers({ set, journal, gossip, seq: () => this.standing.seq, write });
     this.#fetching = new StateFetch({
       journal,
       rules,
@@ -159,7 +138,7 @@ export class ValidatorHub {
       position: () => ({ seq: this.standing.seq, isApplying: this.#state?.applying !== null }),
       onReplaced: async (stable, applied) => {
         this.#take({ type: 'state.replaced', stable, applied });
-        this.#leaveBehind();
+        this.#callers.leaveBelow(this.#state!.applied.next.get(key.pubkey) ?? 0);
         await this.#loadFacts();
       }
     });
@@ -223,8 +202,7 @@ export class ValidatorHub {
       throw new PlatformError('NO_QUORUM', {
         reason: `${gossip.peers.length} of ${this.#needed} needed hubs are connected`
       });
-    if (this.#callers.size >= MOST_CALLERS)
-      throw new PlatformError('CONSENSUS_TIMEOUT', { reason: 'too many writes wait' });
+    if (this.#callers.isFull) throw new PlatformError('CONSENSUS_TIMEOUT', { reason: 'too many writes wait' });
     // Its log may have come from other hubs since it started.
     const next = this.#state.applied.next.get(key.pubkey) ?? 0;
     this.#numbers = Math.max(this.#numbers, next);
@@ -236,14 +214,7 @@ export class ValidatorHub {
     if (!rules.isSubmitted(operation))
       throw new PlatformError('REQUEST_INVALID', { reason: 'no hub of the set can carry out this operation' });
     this.#numbers += 1;
-    const answer = new Promise<number>((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.#callers.delete(operationKey(operation));
-        reject(new PlatformError('CONSENSUS_TIMEOUT', { id: operation.number }));
-      }, writeTimeoutMs);
-      const { number, sig } = operation;
-      this.#callers.set(operationKey(operation), { number, sig, resolve, reject, timer });
-    });
+    const answer = this.#callers.wait(operation, writeTimeoutMs);
     this.#unkept.push(operation);
     if (this.#unkept.length === 1) this.#write(() => this.#keepOperations());
     return answer;
@@ -251,7 +222,7 @@ export class ValidatorHub {
 
   /** Takes a genuine message of another hub of the set. */
   receive(received: Envelope): void {
-    const { rules, set, journal, onFalse } = this.#options;
+    const { rules, set, onFalse } = this.#options;
     const gossip = this.#gossip;
     const envelope = gossip.receive(received);
     if (!envelope) return;
@@ -286,7 +257,7 @@ export class ValidatorHub {
         this.#take({ type: 'peer.heard', from, view: heard.view, seq: heard.seq });
         return;
       case 'ask':
-        this.#answer(from, heard.seq);
+        this.#answers.sendLog(from, heard.seq);
         return;
       case 'log':
         this.#takeLog(from, heard.entries);
@@ -295,11 +266,7 @@ export class ValidatorHub {
         this.#fetching.offer(from, heard.stable, heard.manifest);
         return;
       case 'askChunk':
-        this.#serve(from, async () => {
-          const text = await journal.chunk(heard.hash);
-          gossip.sendTo(from, 'STATE_CHUNK', { set, hash: heard.hash, text });
-          return text?.length ?? 0;
-        });
+        this.#answers.sendChunk(from, heard.hash);
         return;
       case 'chunk':
         this.#fetching.take({ type: 'chunk.received', from, hash: heard.hash, text: heard.text });
@@ -358,11 +325,11 @@ export class ValidatorHub {
           await this.rounds?.noteApplied(effect.committed);
           if (this.witness.concerns(effect.batch)) await this.witness.load();
           for (const [place, operation] of operations.entries())
-            this.#answerCaller(operation, seq, refused.get(place) ?? null);
+            this.#callers.answer(operation, seq, refused.get(place) ?? null);
         });
         return;
       case 'send':
-        if (!this.#mayTell(effect.to, effect.signed.message.kind)) return;
+        if (!this.#answers.maySend(effect.to, effect.signed.message.kind, this.#state?.now ?? 0)) return;
         gossip.sendTo(effect.to, 'CONSENSUS_MESSAGES', { set, messages: [effect.signed] });
         return;
       case 'sendAgain':
@@ -396,15 +363,6 @@ export class ValidatorHub {
         return;
       }
     }
-  }
-
-  /** Returns whether a hub is told a kind of message: the beginning of a view is long, and who says to be behind says so often. */
-  #mayTell(to: string, kind: Message['kind']): boolean {
-    const now = this.#state?.now ?? 0;
-    const place = `${kind} ${to}`;
-    if (now < (this.#toldAt.get(place) ?? 0) + RESEND_MS) return false;
-    this.#toldAt.set(place, now);
-    return true;
   }
 
   /** Keeps and tells all operations of this hub that wait: one write. */
@@ -448,62 +406,6 @@ export class ValidatorHub {
     if (message.kind !== 'commit' || !prepared || !this.rounds) return message;
     const statement = await this.rounds.statementFor(prepared.proposal.message.batch, this.standing.seq);
     return statement === undefined ? message : { ...message, statement };
-  }
-
-  /** Hands out the log, or the state of a checkpoint where the log is pruned or that is far ahead. */
-  #answer(to: string, seq: number): void {
-    const { journal, set } = this.#options;
-    const gossip = this.#gossip;
-    if (seq > this.standing.seq) return;
-    this.#serve(to, async () => {
-      const first = (await journal.firstKept()) ?? Number.POSITIVE_INFINITY;
-      const state = seq < first || this.standing.seq - seq > MOST_BEHIND ? await journal.stableState() : null;
-      if (state && state.stable.seq >= seq) {
-        gossip.sendTo(to, 'STATE_MANIFEST', { set, stable: state.stable, manifest: state.text });
-        return state.text.length;
-      }
-      const [entries] = seq < first ? [] : packed(await journal.entries(seq, MOST_ENTRIES, MOST_DATA_BYTES));
-      if (entries) gossip.sendTo(to, 'STATE_LOG', { set, entries });
-      return (entries ?? []).reduce((sum, { batch }) => sum + lengthOf(batch.operations), 0);
-    });
-  }
-
-  /** Reads for another hub: once at a time for each, and as much as its share is. @param work  returns the characters that it sent */
-  #serve(to: string, work: () => Promise<number>): void {
-    if (this.#answering.has(to)) return;
-    this.#answering.add(to);
-    const answer = () =>
-      this.#write(async () => {
-        this.#answering.delete(to);
-        const length = await work();
-        this.#shares.spend(to, length + LEAST_ANSWER, performance.now());
-      });
-    const waitMs = this.#shares.waitMs(to, performance.now());
-    if (waitMs === 0) answer();
-    else setTimeout(answer, waitMs).unref();
-  }
-
-  /** Tells callers whose writes are in a state that replaced the log: nobody knows whether they were refused. */
-  #leaveBehind(): void {
-    const { key } = this.#options;
-    const next = this.#state!.applied.next.get(key.pubkey) ?? 0;
-    for (const [place, { number, timer, reject }] of this.#callers) {
-      if (number >= next) continue;
-      this.#callers.delete(place);
-      clearTimeout(timer);
-      reject(new PlatformError('CONSENSUS_TIMEOUT', { id: number }));
-    }
-  }
-
-  #answerCaller(operation: Operation, seq: number, refusal: string | null): void {
-    const caller = this.#callers.get(operationKey(operation));
-    if (!caller) return;
-    this.#callers.delete(operationKey(operation));
-    clearTimeout(caller.timer);
-    if (caller.sig !== operation.sig)
-      caller.reject(new PlatformError('CONSENSUS_TIMEOUT', { reason: 'an earlier write of this hub has its number' }));
-    else if (refusal === null) caller.resolve(seq);
-    else caller.reject(new PlatformError('REQUEST_INVALID', { reason: refusal }));
   }
 
   #ownPending(): Operation[] {
@@ -571,10 +473,6 @@ export class ValidatorHub {
   #leave(reason: PlatformError): void {
     this.#isEnded = true;
     clearInterval(this.#ticking);
-    for (const { timer, reject } of this.#callers.values()) {
-      clearTimeout(timer);
-      reject(reason);
-    }
-    this.#callers.clear();
+    this.#callers.leave(reason);
   }
 }

@@ -1,0 +1,93 @@
+import { lengthOf, RESEND_MS } from '../consensus/rules.ts';
+import { MOST_DATA_BYTES } from '../gossip/envelope.ts';
+import type { Gossip } from '../gossip/long-messages.ts';
+import type { Journal } from '../journal/journal.ts';
+import { AnswerShares } from './answer-share.ts';
+import { packed } from './wire.ts';
+
+/** Batches of one answer to a hub that is behind. */
+const MOST_ENTRIES = 100;
+/** Batches that are fetched one by one; who is further behind is offered the state of a checkpoint. */
+const MOST_BEHIND = 1_000;
+/** Characters that each answer to a hub counts for at least: reading it costs something too. */
+const LEAST_ANSWER = 16_384;
+
+/** Parts of a hub that answer others. */
+interface AnswersOptions {
+  /** Id of the set, 64 hex digits. */
+  readonly set: string;
+  readonly journal: Journal;
+  readonly gossip: Pick<Gossip, 'sendTo'>;
+  /** Returns the last place of the log that is applied. */
+  readonly seq: () => number;
+  /** Adds to what is read and written, one after the other. */
+  readonly write: (work: () => Promise<void>) => void;
+}
+
+/** Answers to other hubs that ask for the log or the state of this one: once at a time for each, and as much as its share is. */
+export class Answers {
+  readonly #options: AnswersOptions;
+  readonly #answering = new Set<string>();
+  readonly #shares = new AnswerShares();
+  /** By kind and hub, when it was sent such a message for itself alone. */
+  readonly #sentAt = new Map<string, number>();
+
+  constructor(options: AnswersOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Returns whether a hub is sent a kind of message for itself alone, and takes note of that: the beginning of a view is long, and who says
+   * to be behind says so often.
+   *
+   * @param now epoch milliseconds
+   */
+  maySend(to: string, kind: string, now: number): boolean {
+    const place = `${kind} ${to}`;
+    if (now < (this.#sentAt.get(place) ?? 0) + RESEND_MS) return false;
+    this.#sentAt.set(place, now);
+    return true;
+  }
+
+  /** Hands out the log from a place on, or the state of a checkpoint where the log is pruned or that is far ahead. */
+  sendLog(to: string, seq: number): void {
+    const { journal, set, gossip, seq: applied } = this.#options;
+    if (seq > applied()) return;
+    this.#serve(to, async () => {
+      const first = (await journal.firstKept()) ?? Number.POSITIVE_INFINITY;
+      const state = seq < first || applied() - seq > MOST_BEHIND ? await journal.stableState() : null;
+      if (state && state.stable.seq >= seq) {
+        gossip.sendTo(to, 'STATE_MANIFEST', { set, stable: state.stable, manifest: state.text });
+        return state.text.length;
+      }
+      const [entries] = seq < first ? [] : packed(await journal.entries(seq, MOST_ENTRIES, MOST_DATA_BYTES));
+      if (entries) gossip.sendTo(to, 'STATE_LOG', { set, entries });
+      return (entries ?? []).reduce((sum, { batch }) => sum + lengthOf(batch.operations), 0);
+    });
+  }
+
+  /** Hands out a part of a state by its hash. */
+  sendChunk(to: string, hash: string): void {
+    const { journal, set, gossip } = this.#options;
+    this.#serve(to, async () => {
+      const text = await journal.chunk(hash);
+      gossip.sendTo(to, 'STATE_CHUNK', { set, hash, text });
+      return text?.length ?? 0;
+    });
+  }
+
+  /** @param work  returns the characters that it sent */
+  #serve(to: string, work: () => Promise<number>): void {
+    if (this.#answering.has(to)) return;
+    this.#answering.add(to);
+    const answer = () =>
+      this.#options.write(async () => {
+        this.#answering.delete(to);
+        const length = await work();
+        this.#shares.spend(to, length + LEAST_ANSWER, performance.now());
+      });
+    const waitMs = this.#shares.waitMs(to, performance.now());
+    if (waitMs === 0) answer();
+    else setTimeout(answer, waitMs).unref();
+  }
+}

@@ -234,7 +234,8 @@ async function assertBounded(database: DatabaseCoordinates, chain: RawChainMaker
     'dispenser_tills',
     'dispenser_watches',
     'dispenser_payments',
-    'dispenser_extensions'
+    'dispenser_extensions',
+    'dispenser_extension_drops'
   ])
     assert.deepEqual(await query(database, `SELECT * FROM ${table}`), [], table);
   return { stored: stored.length };

@@ -1,6 +1,7 @@
 import { pages } from '../db/pages.ts';
 import { KEPT_BLOCKS, type Stops } from './dispenser-run.ts';
-import { KEYS } from './dispenser-tills.ts';
+import { isPartySince, KEYS } from './dispenser-tills.ts';
+import { ExtensionDrops } from './extension-drops.ts';
 import type { Query } from './lookup.ts';
 
 /** Keys of a row. */
@@ -18,19 +19,25 @@ interface Due {
 interface Gone {
   readonly txIndex: number;
   readonly addressId: number;
-  readonly sourceId: number;
   readonly address: string;
 }
 
+/**
+ * Blocks after which an expired dispenser is deleted. It is forgotten half as long after its end, and a rollback may take
+ * that back.
+ */
+const DELETED_AFTER = 2 * KEPT_BLOCKS;
 /** Rows per statement: anybody may let millions of dispensers end in one block. */
 const PAGE = 5_000;
 
 /** Ends dispensers by time, and deletes what no rollback can restore. */
 export class DispenserEnds {
   readonly #query: Query;
+  readonly #drops: ExtensionDrops;
 
   constructor(query: Query) {
     this.#query = query;
+    this.#drops = new ExtensionDrops(query);
   }
 
   /** Ends those of which a ledger closed the last at the end of the block below. @param over median in Unix seconds */
@@ -65,31 +72,38 @@ export class DispenserEnds {
   }
 
   /**
-   * Deletes dispensers that ended long ago, and extensions of addresses without dispensers.
+   * Forgets dispensers that ended long ago, and drops extensions of addresses without others. It deletes what no
+   * rollback can restore.
+   *
+   * A rollback remembers what the blocks forgot that it takes back: so a branch that was left changes nothing.
    *
    * @param isNew whether the tables may have changed otherwise since the last call
    * @yields the addresses of the deleted dispensers
    */
   async *forgetBefore(height: number, isNew: boolean): AsyncGenerator<readonly string[]> {
-    const oldest = height - KEPT_BLOCKS;
     for (;;) {
       const gone = await this.#query<Gone>(
-        `SELECT tx_index AS txIndex, address_id AS addressId, source_id AS sourceId, address FROM dispenser_tills
+        `SELECT tx_index AS txIndex, address_id AS addressId, address FROM dispenser_tills
          STRAIGHT_JOIN index_addresses ON id = address_id WHERE ended <= ? LIMIT ${PAGE}`,
-        [oldest]
+        [height - DELETED_AFTER]
       );
       if (gone.length > 0) yield gone.map(({ address }) => address);
       await this.delete(gone.map(keyOf));
-      const parties = gone.flatMap(({ addressId, sourceId }) => [addressId, sourceId]);
-      for (const ids of pages([...new Set(parties)])) await this.#dropUnused(oldest, ids);
       if (gone.length < PAGE) break;
     }
-    if (isNew) return await this.#dropUnused(oldest);
+    await this.#drops.deleteUntil(height - KEPT_BLOCKS);
+    if (isNew) return await this.#dropUnused(height);
+    for await (const ids of this.#partiesOfEnd(height - KEPT_BLOCKS)) await this.#dropUnused(height, ids);
     const extended = await this.#query<{ id: number }>(
       'SELECT address_id AS id FROM dispenser_extensions WHERE block_index = ?',
-      [oldest]
+      [height - KEPT_BLOCKS]
     );
-    for (const ids of pages(extended.map(({ id }) => id))) await this.#dropUnused(oldest, ids);
+    for (const ids of pages(extended.map(({ id }) => id))) await this.#dropUnused(height, ids);
+  }
+
+  /** Remembers what was forgotten with a block. */
+  async undo(height: number): Promise<void> {
+    await this.#drops.restore(height);
   }
 
   /** Deletes dispensers. */
@@ -101,27 +115,44 @@ export class DispenserEnds {
 
   /** Returns the next block and time at which something ends or is forgotten, after those of a block. */
   async stopsAfter(height: number): Promise<Stops> {
-    const [row] = await this.#query<{ due: number | null; ended: number | null; extended: number | null }>(
-      `SELECT (SELECT MIN(due) FROM dispenser_tills) AS due, (SELECT MIN(ended) FROM dispenser_tills) AS ended,
-         (SELECT MIN(block_index) FROM dispenser_extensions WHERE block_index > ?) AS extended`,
-      [height - KEPT_BLOCKS]
+    type Least = Record<'due' | 'ended' | 'forgotten' | 'extended' | 'dropped', number | null>;
+    const [row] = await this.#query<Least>(
+      `SELECT (SELECT MIN(due) FROM dispenser_tills) AS due, (SELECT MIN(ended) FROM dispenser_tills) AS forgotten,
+         (SELECT MIN(ended) FROM dispenser_tills WHERE ended > ?) AS ended,
+         (SELECT MIN(block_index) FROM dispenser_extensions WHERE block_index > ?) AS extended,
+         (SELECT MIN(dropped) FROM dispenser_extension_drops) AS dropped`,
+      [height - KEPT_BLOCKS, height - KEPT_BLOCKS]
     );
     const least = (value: number | null | undefined) => Number(value ?? Number.POSITIVE_INFINITY);
-    return { height: KEPT_BLOCKS + Math.min(least(row?.ended), least(row?.extended)), time: least(row?.due) };
+    const kept = Math.min(least(row?.ended), least(row?.extended), least(row?.dropped));
+    return { height: Math.min(KEPT_BLOCKS + kept, DELETED_AFTER + least(row?.forgotten)), time: least(row?.due) };
   }
 
-  /** Deletes the extensions of addresses without dispensers, once no rollback can undo the latest. */
-  async #dropUnused(oldest: number, ids?: readonly number[]): Promise<void> {
+  /** Returns the ids of sources and paid addresses of dispensers that ended before a block. */
+  async *#partiesOfEnd(height: number): AsyncGenerator<readonly number[]> {
+    for (let last: DispenserKey = [-1, 0]; ; ) {
+      const found = await this.#query<Omit<Due, 'end'>>(
+        `SELECT tx_index AS txIndex, address_id AS addressId, source_id AS sourceId FROM dispenser_tills
+         FORCE INDEX (dispenser_tills_ended) WHERE ended = ? AND (tx_index > ? OR (tx_index = ? AND address_id > ?))
+         ORDER BY tx_index, address_id LIMIT ${PAGE}`,
+        [height, last[0], last[0], last[1]]
+      );
+      yield* pages([...new Set(found.flatMap(({ addressId, sourceId }) => [addressId, sourceId]))]);
+      if (found.length < PAGE) return;
+      last = keyOf(found.at(-1)!);
+    }
+  }
+
+  /** Drops the extensions of addresses without dispensers, once no rollback can undo the latest. */
+  async #dropUnused(height: number, ids?: readonly number[]): Promise<void> {
+    const oldest = height - KEPT_BLOCKS;
     for (;;) {
       const unused = await this.#query<{ id: number }>(
         `SELECT address_id AS id FROM dispenser_extensions e WHERE ${ids ? 'address_id IN (?)' : 'TRUE'}
-           AND NOT EXISTS (SELECT 1 FROM dispenser_tills w WHERE w.source_id = e.address_id)
-           AND NOT EXISTS (SELECT 1 FROM dispenser_tills w WHERE w.address_id = e.address_id)
-         GROUP BY address_id HAVING MAX(block_index) <= ? LIMIT ${PAGE}`,
-        ids ? [ids, oldest] : [oldest]
+         GROUP BY address_id HAVING MAX(block_index) <= ? AND NOT ${isPartySince('e.address_id')} LIMIT ${PAGE}`,
+        [...(ids ? [ids] : []), oldest, oldest, oldest]
       );
-      for (const part of pages(unused.map(({ id }) => id)))
-        await this.#query('DELETE FROM dispenser_extensions WHERE address_id IN (?)', [part]);
+      for (const part of pages(unused.map(({ id }) => id))) await this.#drops.drop(height, part);
       if (unused.length < PAGE) return;
     }
   }

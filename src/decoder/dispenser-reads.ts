@@ -1,5 +1,6 @@
 import type { Price } from './dispenser-prices.ts';
 import type { Dispenser, DispensersBefore } from './dispenser-run.ts';
+import { isPartySince } from './dispenser-tills.ts';
 import type { Lookup, Query } from './lookup.ts';
 import { MedianClock } from './median-clock.ts';
 
@@ -43,13 +44,10 @@ export class DispenserReads implements DispensersBefore {
     return Number(found?.latest ?? 0);
   }
 
-  async isParty(address: string): Promise<boolean> {
-    const id = (await this.#addresses.idOf(address)) ?? null;
-    const found = await this.#query(
-      `(SELECT 1 FROM dispenser_tills WHERE source_id = ? LIMIT 1) UNION ALL
-       (SELECT 1 FROM dispenser_tills WHERE address_id = ? LIMIT 1)`,
-      [id, id]
-    );
+  async isParty(address: string, height: number): Promise<boolean> {
+    const id = await this.#addresses.idOf(address);
+    if (id === undefined) return false;
+    const found = await this.#query(`SELECT 1 FROM DUAL WHERE ${isPartySince(String(id))}`, [height, height]);
     return found.length > 0;
   }
 

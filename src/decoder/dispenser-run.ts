@@ -41,8 +41,8 @@ export interface DispensersBefore {
   readonly dispenser: (txIndex: number, address: string) => Promise<Dispenser>;
   /** Returns the latest expiration that an address asked for; 0 when it asked for none. */
   readonly extendedTo: (address: string) => Promise<number>;
-  /** Returns whether an address is the source or the paid address of a dispenser. */
-  readonly isParty: (address: string) => Promise<boolean>;
+  /** Returns whether an address is the source or the paid address of a dispenser that is open, or ended after a block. */
+  readonly isParty: (address: string, height: number) => Promise<boolean>;
 }
 
 /** Dispensers before the first block of a chain: none. */
@@ -98,7 +98,7 @@ interface Payment {
   readonly amount: bigint;
 }
 
-/** Blocks after which no rollback reopens an expired dispenser. */
+/** Blocks after which no rollback reopens an expired dispenser: it is forgotten. */
 export const KEPT_BLOCKS = 126;
 
 /**
@@ -211,7 +211,8 @@ export class DispenserRun {
       if (row.expiration > now) this.#open({ ...row, expiredAt: null });
     }
     if (extendedTo === null || extendedTo <= now || extendedTo <= (await this.#extendedTo(source))) return;
-    if (!this.#parties.has(source) && !(await this.#before.isParty(source))) return; // it has nothing to extend
+    const oldest = this.#height - KEPT_BLOCKS;
+    if (!this.#parties.has(source) && !(await this.#before.isParty(source, oldest))) return; // it has nothing to extend
     this.#extended.set(source, extendedTo);
     this.#extensions.push({ height: this.#height, address: source, expiration: extendedTo });
     this.#stopAt({ height: this.#height + KEPT_BLOCKS });

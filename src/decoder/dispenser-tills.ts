@@ -10,6 +10,24 @@ export const LEAST_PRICE = `COALESCE((SELECT MIN(p.least) FROM dispenser_watches
  */
 export const KEYS = '(WITH k (tx_index, address_id) AS (VALUES ?) SELECT * FROM k) k';
 
+/**
+ * Returns a condition: an address is the source or the paid address of a dispenser that is open or ended after a block,
+ * whose height fills both question marks. Each part reads one entry of an index.
+ *
+ * @param id expression for the address
+ */
+export function isPartySince(id: string): string {
+  const parts = [
+    `FORCE INDEX (dispenser_tills_source_ends) WHERE p.source_id = ${id}`,
+    `FORCE INDEX (dispenser_tills_takers) WHERE p.address_id = ${id} AND p.is_own = FALSE`
+  ];
+  const conditions = parts.flatMap((part) => [
+    `EXISTS (SELECT 1 FROM dispenser_tills p ${part} AND p.ended IS NULL)`,
+    `COALESCE((SELECT p.ended FROM dispenser_tills p ${part} ORDER BY p.ended DESC LIMIT 1), 0) > ?`
+  ]);
+  return `(${conditions.join(' OR ')})`;
+}
+
 const STATEMENTS = [
   `DELETE w FROM dispenser_tills w LEFT JOIN dispensers d USING (tx_index, address_id)
    WHERE d.tx_index IS NULL OR NOT w.ended <=> d.expired_block_index

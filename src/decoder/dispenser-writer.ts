@@ -173,6 +173,7 @@ export class DispenserWriter {
   /** Undoes a block. Must run before its transactions are deleted. */
   async undo(height: number): Promise<void> {
     this.#clock = undefined;
+    await this.#ends.undo(height);
     const opened = await this.#query<Key & { readonly address: string }>(
       `SELECT w.tx_index AS txIndex, w.address_id AS addressId, a.address FROM transactions t
        STRAIGHT_JOIN dispenser_tills w USING (tx_index) STRAIGHT_JOIN index_addresses a ON a.id = w.address_id

@@ -6,6 +6,8 @@ import {
   COLUMNS_IN_USE,
   DECODER_BASE,
   DISPENSER_TILLS,
+  DROPPED_EXTENSIONS,
+  ENDS_BY_SOURCE,
   EXTENSION_UNDO,
   EXTENSIONS_BY_ADDRESS,
   FIRST_ROWS,
@@ -85,6 +87,11 @@ export const MIGRATIONS: readonly Migration[] = [
     name: '2026-11-30-dispenser-tills',
     mode: 'auto',
     statements: [tableStatement('dispenser_tills', DISPENSER_TILLS), EXTENSIONS_BY_ADDRESS]
+  },
+  {
+    name: '2026-11-30-dropped-extensions',
+    mode: 'auto',
+    statements: [tableStatement('dispenser_extension_drops', DROPPED_EXTENSIONS), ENDS_BY_SOURCE]
   }
 ];
 

@@ -134,6 +134,18 @@ export const DISPENSER_TILLS = `
 export const EXTENSIONS_BY_ADDRESS =
   'ALTER TABLE dispenser_extensions ADD INDEX IF NOT EXISTS dispenser_extensions_address (address_id, expiration)';
 
+/** Extensions of addresses whose dispensers are forgotten. A rollback of the block in which they were dropped restores them. */
+export const DROPPED_EXTENSIONS = `
+    dropped INT UNSIGNED NOT NULL COMMENT 'height before which it was dropped',
+    block_index INT UNSIGNED NOT NULL,
+    address_id BIGINT UNSIGNED NOT NULL,
+    expiration BIGINT UNSIGNED NOT NULL,
+    PRIMARY KEY (dropped, block_index, address_id)`;
+
+/** Statement by which the newest end of a source's dispensers is found. */
+export const ENDS_BY_SOURCE =
+  'ALTER TABLE dispenser_tills ADD INDEX IF NOT EXISTS dispenser_tills_source_ends (source_id, ended)';
+
 /**
  * Statements that key watches and payments by price, so that dispensers of one transaction with different prices have
  * rows of their own.

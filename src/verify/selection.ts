@@ -57,6 +57,7 @@ const NODE_LOCAL = new Set([
   'dispenser_watches',
   'dispenser_payments',
   'dispenser_extensions',
+  'dispenser_extension_drops',
   'dispenser_tills'
 ]);
 

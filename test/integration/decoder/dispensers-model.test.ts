@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { Random } from '../../../lab/reference/random.ts';
 import type { BlockRows, TransactionRow } from '../../../src/decoder/block-rows.ts';
 import { NO_DISPENSERS, type OpenedDispenser } from '../../../src/decoder/dispenser-action.ts';
+import { KEPT_BLOCKS } from '../../../src/decoder/dispenser-run.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { DispenserModel } from '../../support/decoder/dispenser-model.ts';
@@ -83,23 +84,25 @@ class Chain {
   }
 }
 
-/** Rows of the tables, in the words of the model. */
-async function keptIn(database: DatabaseCoordinates) {
+/** Rows of the tables that are not forgotten, in the words of the model. @param tip height of the newest block */
+async function keptIn(database: DatabaseCoordinates, tip: number) {
+  const kept = `JOIN dispensers d USING (tx_index, address_id)
+    JOIN index_addresses a ON a.id = address_id AND COALESCE(d.expired_block_index, ${tip}) > ${tip - KEPT_BLOCKS}`;
   const lines = async (sql: string) => (await query(database, sql)).map((row) => Object.values(row).join(' '));
-  const names = 'JOIN index_addresses a ON a.id = address_id';
   return {
     dispensers: await lines(
-      `SELECT tx_index, a.address, expiration, COALESCE(o.address, '-'), COALESCE(expired_block_index, '-') FROM dispensers
-       ${names} LEFT JOIN index_addresses o ON o.id = oracle_address_id ORDER BY tx_index, a.address`
+      `SELECT tx_index, a.address, d.expiration, COALESCE(o.address, '-'), COALESCE(d.expired_block_index, '-')
+       FROM dispenser_tills ${kept} LEFT JOIN index_addresses o ON o.id = oracle_address_id ORDER BY tx_index, a.address`
     ),
     prices: await lines(
-      `SELECT tx_index, a.address, least, dispensers FROM dispenser_watches ${names} ORDER BY tx_index, a.address, least`
+      `SELECT tx_index, a.address, least, dispensers FROM dispenser_watches ${kept} ORDER BY tx_index, a.address, least`
     ),
     extensions: await lines(
-      `SELECT block_index, a.address, expiration FROM dispenser_extensions ${names} ORDER BY block_index, a.address`
+      `SELECT block_index, a.address, expiration FROM dispenser_extensions
+       JOIN index_addresses a ON a.id = address_id ORDER BY block_index, a.address`
     ),
     payments: await lines(
-      `SELECT block_index, tx_index, a.address, least, payments FROM dispenser_payments ${names}
+      `SELECT block_index, tx_index, a.address, least, payments FROM dispenser_payments ${kept}
        ORDER BY block_index, tx_index, a.address, least`
     ),
     stored: await lines(
@@ -155,7 +158,7 @@ for (const seed of [1, 2, 3, 4])
         model.rollBackTip();
         chain.cut();
       }
-      assertSame(await keptIn(database), keptBy(model), `after ${chain.length} blocks`);
+      assertSame(await keptIn(database, chain.length - 1), keptBy(model), `after ${chain.length} blocks`);
     }
     assert.ok(
       model.state.dispensers.some(({ expiredAt }) => expiredAt !== null),

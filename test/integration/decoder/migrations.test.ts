@@ -22,6 +22,7 @@ const NINE_TABLES = [
 
 const OWN_TABLES = [
   'decoder_base',
+  'dispenser_extension_drops',
   'dispenser_extension_undo',
   'dispenser_extensions',
   'dispenser_payments',

@@ -34,18 +34,9 @@ export class DispenserModel {
     return this.#states.at(-1)!;
   }
 
-  /** Takes the newest block back. What it forgot stays forgotten: it had ended long before. */
+  /** Takes the newest block back. */
   rollBackTip(): void {
-    const undone = this.#states.pop()!;
-    const before = this.#states.pop()!;
-    const isKept = (one: Dispenser) =>
-      one.expiredAt === null || undone.dispensers.some((other) => keyOf(other) === keyOf(one));
-    const dispensers = before.dispensers.filter(isKept);
-    const extensions = before.extensions.filter((one) =>
-      undone.extensions.some(({ address }) => address === one.address)
-    );
-    const payments = new Map([...before.payments].filter(([place]) => dispensers.some((one) => isOf(place, one))));
-    this.#states.push({ ...before, dispensers, extensions, payments });
+    this.#states.pop();
   }
 
   add(block: BlockRows): void {

@@ -106,3 +106,21 @@ test('an edit of long ago counts for a new dispenser whether or not a branch for
     });
   }
 });
+
+test('a start reads the source of a dispenser anew, which an earlier release may have written', async () => {
+  const database = await createDatabase('forgotten_source');
+  const open = () => openDecoderStore(database);
+  const store = await open();
+  await store.writeBlocks(chainOf(1, { 0: [opensUntil(timeOf(9)), PAID] }, { branch: 'one', from: 0 }));
+  await store.database.close();
+  await query(
+    database,
+    "UPDATE transactions SET source_id = (SELECT id FROM index_addresses WHERE address = 'buyer') WHERE tx_index = 0"
+  );
+  await (await open()).database.close();
+  const rows = await query(
+    database,
+    `SELECT a.address AS source, is_own FROM dispenser_tills JOIN index_addresses a ON a.id = source_id`
+  );
+  assert.deepEqual(rows, [{ source: 'buyer', is_own: 0 }]);
+});

@@ -17,7 +17,7 @@ type LeastOf = (txIndex: number, amount: bigint) => Promise<bigint | undefined>;
  * The open dispensers of earlier blocks at one address: finds the oldest that takes an amount, by need.
  *
  * Anybody may open very many that ask for too much. The less a payment is, the younger is who takes it: a search for all
- * amounts of a block, the greatest first, passes each dispenser once.
+ * amounts of a block, the greatest first, passes each dispenser once, and asks the tables once for each that takes some.
  */
 export class OlderTakers {
   readonly #search: Search;
@@ -51,12 +51,22 @@ export class OlderTakers {
 
   async #find(amounts: readonly bigint[]): Promise<void> {
     for (const amount of amounts) if (!this.#places.has(amount)) this.#places.set(amount, NOT_SEARCHED);
-    let above = 0;
+    let above = -1;
+    let takesFrom: bigint | undefined;
     for (const [amount, place] of [...this.#places].sort(([a], [b]) => (a < b ? 1 : -1))) {
-      const from = Math.max(above, place.from);
-      above = place.isFound ? place.from : await this.#first(amount, from);
+      const isSame = takesFrom !== undefined && takesFrom <= amount && place.from <= above;
+      const found = isSame ? above : await this.#placeOf(amount, above);
+      if (found !== above)
+        takesFrom = found === Number.POSITIVE_INFINITY ? undefined : await this.#leastOf(found, amount);
+      above = found;
       this.#places.set(amount, { from: above, isFound: true });
     }
+  }
+
+  /** @param above no dispenser below takes the amount */
+  async #placeOf(amount: bigint, above: number): Promise<number> {
+    const { from, isFound } = this.#places.get(amount)!;
+    return isFound ? from : await this.#first(amount, Math.max(above, from));
   }
 
   async #first(amount: bigint, from: number): Promise<number> {

@@ -8,8 +8,9 @@ type Rows = readonly { readonly bound: number; least: number | null }[];
 
 /** The takers among rows, and how many rows their searches passed. */
 function takersOf(rows: Rows) {
-  const passed = { rows: 0 };
+  const passed = { rows: 0, searches: 0 };
   const search = async (amount: bigint, from: number) => {
+    passed.searches += 1;
     for (let at = from; at < rows.length; at++) {
       passed.rows += 1;
       if (rows[at]!.bound <= amount) return at;
@@ -52,4 +53,15 @@ test('a block that asks for many amounts passes each dispenser that asks for too
   const amounts = Array.from({ length: 300 }, (_, at) => BigInt(5_100 + at));
   for (const amount of amounts) assert.equal(await takers.oldestFor(amount, amounts), 10_000 - Number(amount));
   assert.ok(passed.rows <= dear.length + 2 * amounts.length, `${passed.rows} rows`);
+});
+
+test('amounts that one dispenser takes are searched for once, and once more when it has ended', async () => {
+  const rows: Rows = [1, 5, 1].map((least) => ({ bound: least, least }));
+  const { takers, passed } = takersOf(rows);
+  const amounts = Array.from({ length: 1_000 }, (_, at) => BigInt(1 + at));
+  for (const amount of amounts) assert.equal(await takers.oldestFor(amount, amounts), 0);
+  assert.equal(passed.searches, 1);
+  rows[0]!.least = null;
+  for (const amount of amounts) assert.equal(await takers.oldestFor(amount, amounts), amount < 5n ? 2 : 1);
+  assert.equal(passed.searches, 3);
 });

@@ -16,17 +16,23 @@ interface Due {
   readonly end: number;
 }
 
-interface Gone {
+/** A row of `dispenser_tills` that has ended. */
+interface Ended {
   readonly txIndex: number;
   readonly addressId: number;
+  readonly sourceId: number;
   readonly address: string;
+  /** Height before which it ended. */
+  readonly ended: number;
 }
 
 /**
- * Blocks after which an expired dispenser is deleted. It is forgotten half as long after its end, and a rollback may take
- * that back.
+ * Blocks after which nobody needs to know that a dispenser was there. It is forgotten half as long after its end, and a
+ * rollback may take that back.
  */
-const DELETED_AFTER = 2 * KEPT_BLOCKS;
+const GONE_AFTER = 2 * KEPT_BLOCKS;
+/** Tables with rows of a dispenser, beside its till. */
+const TABLES = ['dispensers', 'dispenser_payments', 'dispenser_watches'];
 /** Rows per statement: anybody may let millions of dispensers end in one block. */
 const PAGE = 5_000;
 
@@ -72,8 +78,8 @@ export class DispenserEnds {
   }
 
   /**
-   * Forgets dispensers that ended long ago, and drops extensions of addresses without others. It deletes what no
-   * rollback can restore.
+   * Forgets dispensers that ended long ago: deletes all but their tills, and drops extensions of addresses without
+   * others.
    *
    * A rollback remembers what the blocks forgot that it takes back: so a branch that was left changes nothing.
    *
@@ -81,22 +87,19 @@ export class DispenserEnds {
    * @yields the addresses of the deleted dispensers
    */
   async *forgetBefore(height: number, isNew: boolean): AsyncGenerator<readonly string[]> {
-    for (;;) {
-      const gone = await this.#query<Gone>(
-        `SELECT tx_index AS txIndex, address_id AS addressId, address FROM dispenser_tills
-         STRAIGHT_JOIN index_addresses ON id = address_id WHERE ended <= ? LIMIT ${PAGE}`,
-        [height - DELETED_AFTER]
-      );
-      if (gone.length > 0) yield gone.map(({ address }) => address);
-      await this.delete(gone.map(keyOf));
-      if (gone.length < PAGE) break;
+    const oldest = height - KEPT_BLOCKS;
+    await this.#deleteGone(height - GONE_AFTER);
+    await this.#drops.deleteUntil(oldest);
+    for await (const rows of this.#ended(isNew ? 0 : oldest, oldest)) {
+      const kept = await this.#delete(rows);
+      if (kept.length > 0) yield kept.map(({ address }) => address);
+      const parties = new Set(rows.flatMap(({ addressId, sourceId }) => [addressId, sourceId]));
+      if (!isNew) for (const ids of pages([...parties])) await this.#dropUnused(height, ids);
     }
-    await this.#drops.deleteUntil(height - KEPT_BLOCKS);
     if (isNew) return await this.#dropUnused(height);
-    for await (const ids of this.#partiesOfEnd(height - KEPT_BLOCKS)) await this.#dropUnused(height, ids);
     const extended = await this.#query<{ id: number }>(
       'SELECT address_id AS id FROM dispenser_extensions WHERE block_index = ?',
-      [height - KEPT_BLOCKS]
+      [oldest]
     );
     for (const ids of pages(extended.map(({ id }) => id))) await this.#dropUnused(height, ids);
   }
@@ -106,11 +109,9 @@ export class DispenserEnds {
     await this.#drops.restore(height);
   }
 
-  /** Deletes dispensers. */
+  /** Deletes dispensers, and that they were there. */
   async delete(keys: readonly DispenserKey[]): Promise<void> {
-    for (const part of pages(keys))
-      for (const table of ['dispensers', 'dispenser_payments', 'dispenser_watches', 'dispenser_tills'])
-        await this.#query(`DELETE ${table} FROM ${table} JOIN ${KEYS} USING (tx_index, address_id)`, [part]);
+    for (const table of [...TABLES, 'dispenser_tills']) await this.#deleteFrom(table, keys);
   }
 
   /** Returns the next block and time at which something ends or is forgotten, after those of a block. */
@@ -125,21 +126,52 @@ export class DispenserEnds {
     );
     const least = (value: number | null | undefined) => Number(value ?? Number.POSITIVE_INFINITY);
     const kept = Math.min(least(row?.ended), least(row?.extended), least(row?.dropped));
-    return { height: Math.min(KEPT_BLOCKS + kept, DELETED_AFTER + least(row?.forgotten)), time: least(row?.due) };
+    return { height: Math.min(KEPT_BLOCKS + kept, GONE_AFTER + least(row?.forgotten)), time: least(row?.due) };
   }
 
-  /** Returns the ids of sources and paid addresses of dispensers that ended before a block. */
-  async *#partiesOfEnd(height: number): AsyncGenerator<readonly number[]> {
-    for (let last: DispenserKey = [-1, 0]; ; ) {
-      const found = await this.#query<Omit<Due, 'end'>>(
-        `SELECT tx_index AS txIndex, address_id AS addressId, source_id AS sourceId FROM dispenser_tills
-         FORCE INDEX (dispenser_tills_ended) WHERE ended = ? AND (tx_index > ? OR (tx_index = ? AND address_id > ?))
-         ORDER BY tx_index, address_id LIMIT ${PAGE}`,
-        [height, last[0], last[0], last[1]]
+  /** Deletes dispensers but for their tills. @returns those that were there */
+  async #delete(rows: readonly Ended[]): Promise<readonly Ended[]> {
+    const found = new Set<string>();
+    for (const part of pages(rows.map(keyOf)))
+      for (const row of await this.#query<Pick<Ended, 'txIndex' | 'addressId'>>(
+        `SELECT tx_index AS txIndex, address_id AS addressId FROM dispensers JOIN ${KEYS} USING (tx_index, address_id)`,
+        [part]
+      ))
+        found.add(keyOf(row).join());
+    const kept = rows.filter((row) => found.has(keyOf(row).join()));
+    for (const table of TABLES) await this.#deleteFrom(table, kept.map(keyOf));
+    return kept;
+  }
+
+  async #deleteFrom(table: string, keys: readonly DispenserKey[]): Promise<void> {
+    for (const part of pages(keys))
+      await this.#query(`DELETE ${table} FROM ${table} JOIN ${KEYS} USING (tx_index, address_id)`, [part]);
+  }
+
+  async #deleteGone(height: number): Promise<void> {
+    for (;;) {
+      const gone = await this.#query<Pick<Ended, 'txIndex' | 'addressId'>>(
+        `SELECT tx_index AS txIndex, address_id AS addressId FROM dispenser_tills WHERE ended <= ? LIMIT ${PAGE}`,
+        [height]
       );
-      yield* pages([...new Set(found.flatMap(({ addressId, sourceId }) => [addressId, sourceId]))]);
+      await this.#deleteFrom('dispenser_tills', gone.map(keyOf));
+      if (gone.length < PAGE) return;
+    }
+  }
+
+  /** Yields the dispensers that ended before some blocks, in parts. @param from height; and `to`, both included */
+  async *#ended(from: number, to: number): AsyncGenerator<readonly Ended[]> {
+    for (let last = { ended: from, txIndex: -1, addressId: 0 }; ; ) {
+      const found = await this.#query<Ended>(
+        `SELECT tx_index AS txIndex, address_id AS addressId, source_id AS sourceId, address, ended FROM dispenser_tills
+         FORCE INDEX (dispenser_tills_ended) STRAIGHT_JOIN index_addresses ON id = address_id
+         WHERE ended BETWEEN ? AND ? AND (ended > ? OR tx_index > ? OR (tx_index = ? AND address_id > ?))
+         ORDER BY ended, tx_index, address_id LIMIT ${PAGE}`,
+        [last.ended, to, last.ended, last.txIndex, last.txIndex, last.addressId]
+      );
+      if (found.length > 0) yield found;
       if (found.length < PAGE) return;
-      last = keyOf(found.at(-1)!);
+      last = found.at(-1)!;
     }
   }
 

@@ -23,7 +23,7 @@ export function isPartySince(id: string): string {
   ];
   const conditions = parts.flatMap((part) => [
     `EXISTS (SELECT 1 FROM dispenser_tills p ${part} AND p.ended IS NULL)`,
-    `COALESCE((SELECT p.ended FROM dispenser_tills p ${part} ORDER BY p.ended DESC LIMIT 1), 0) > ?`
+    `COALESCE((SELECT p.ended FROM dispenser_tills p ${part} ORDER BY p.ended DESC LIMIT 1) > ?, FALSE)`
   ]);
   return `(${conditions.join(' OR ')})`;
 }
@@ -31,7 +31,8 @@ export function isPartySince(id: string): string {
 const STATEMENTS = [
   `DELETE w FROM dispenser_tills w LEFT JOIN dispensers d USING (tx_index, address_id)
    LEFT JOIN transactions t USING (tx_index)
-   WHERE d.tx_index IS NULL OR NOT w.source_id <=> t.source_id OR NOT w.ended <=> d.expired_block_index
+   WHERE NOT w.source_id <=> t.source_id OR (d.tx_index IS NULL AND w.ended IS NULL)
+     OR (d.tx_index IS NOT NULL AND NOT w.ended <=> d.expired_block_index)
      OR (w.ended IS NULL AND (NOT w.due <=> COALESCE(d.expiration, 0) OR w.least <> ${LEAST_PRICE}))`,
   `INSERT INTO dispenser_tills (tx_index, address_id, source_id, is_own, least, due, ended)
    SELECT w.tx_index, w.address_id, t.source_id, t.source_id = w.address_id, ${LEAST_PRICE},

@@ -254,7 +254,7 @@ export class DispenserWriter {
     let last: Key = { txIndex: -1, addressId: 0 };
     for (;;) {
       const found = await this.#query<Key & { readonly address: string }>(
-        `SELECT tx_index AS txIndex, address_id AS addressId, address FROM dispenser_tills
+        `SELECT tx_index AS txIndex, address_id AS addressId, address FROM dispensers
          STRAIGHT_JOIN index_addresses ON id = address_id WHERE tx_index > ? OR (tx_index = ? AND address_id > ?)
          ORDER BY tx_index, address_id LIMIT ${PAGE}`,
         [last.txIndex, last.txIndex, last.addressId]

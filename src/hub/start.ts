@@ -142,7 +142,11 @@ export async function startHub(
         describeOracle(registry, { configured, intervalMs: config.ORACLE_ROUND_INTERVAL, pricing: () => pricing });
       if (member) {
         const { keys, votes } = quorumOf(member);
-        noteCommit = describeHubSet(registry, { members: keys.length, votes, standing: standingNow });
+        noteCommit = describeHubSet(registry, {
+          members: keys.length,
+          needed: neededPeers(votes),
+          standing: standingNow
+        });
       }
       return () => undefined;
     },

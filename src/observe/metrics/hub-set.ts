@@ -1,5 +1,4 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { neededPeers } from '../../hub/federation/consensus/rules.ts';
 
 /** State of a hub in its set. */
 interface PeerCounts {
@@ -19,8 +18,8 @@ const MOST_CONNECTED = 32;
 interface MeasuredSet {
   /** Hubs of the set. */
   readonly members: number;
-  /** Votes that decide. */
-  readonly votes: number;
+  /** Other hubs that must be connected for a decision. */
+  readonly needed: number;
   readonly standing: () => PeerCounts;
 }
 
@@ -30,7 +29,7 @@ const COMMIT_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
 /** Registers the metrics of a hub in validator mode. @returns what takes the seconds that each of its writes has waited */
 export function describeHubSet(
   registry: Registry,
-  { members, votes, standing }: MeasuredSet
+  { members, needed, standing }: MeasuredSet
 ): (commitSeconds: number) => void {
   const gauge = (name: string, help: string, read: (now: PeerCounts) => number | undefined) => {
     new Gauge({
@@ -51,7 +50,7 @@ export function describeHubSet(
     members > MOST_CONNECTED ? undefined : members - 1 - peers.length
   );
   gauge('hub_consensus_lacking', 'hubs that are missing for a decision', ({ peers }) =>
-    Math.max(0, neededPeers(votes) - peers.length)
+    Math.max(0, needed - peers.length)
   );
   gauge('hub_consensus_pending', 'operations that wait for a decision of the set', ({ waiting }) => waiting);
   gauge('hub_peers', 'hubs of the set that are connected', ({ peers }) => peers.length);

@@ -63,7 +63,7 @@ test('a dispenser of this chain has a row; one of another chain or for no addres
 
 const chainOf = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => block(from + index));
 
-test('it ends when no ledger has it open, a rollback opens it again, and 252 blocks later it is gone', async () => {
+test('it ends when no ledger has it open, a rollback opens it again, and 126 blocks later it is gone', async () => {
   await withStore('dispensers_expiry', async (store, database) => {
     const expired = async () => (await dispensers(database)).map((row) => row['expired']);
     // The median of block 14 is the time of block 9: an hour after the expiration it has passed.
@@ -73,9 +73,9 @@ test('it ends when no ledger has it open, a rollback opens it again, and 252 blo
     assert.deepEqual(await expired(), [15]);
     await store.rollBackTip();
     assert.deepEqual(await expired(), [null]);
-    await store.writeBlocks(chainOf(15, 15 + 252));
+    await store.writeBlocks(chainOf(15, 15 + 126));
     assert.deepEqual(await expired(), [15]);
-    await store.writeBlocks([block(15 + 252)]);
+    await store.writeBlocks([block(15 + 126)]);
     assert.deepEqual(await expired(), []);
     assert.deepEqual(await query(database, 'SELECT * FROM dispenser_watches'), []);
   });

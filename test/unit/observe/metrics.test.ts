@@ -192,7 +192,7 @@ test('every metric of ours is on the dashboard, and dashboard and alerts ask for
           describeNode(registry, service, { silentMs: 0, answerAgeS: 0 });
         if (service === 'hub') {
           describeOracle(registry, { configured: 1, intervalMs: 1, pricing: () => undefined });
-          describeHubSet(registry, { members: 4, votes: 3, standing: () => STANDING });
+          describeHubSet(registry, { members: 4, needed: 2, standing: () => STANDING });
         }
         return () => undefined;
       }
@@ -243,12 +243,12 @@ test('a hub tells of its prices how many sources are missing, how far they diffe
 });
 
 test('a hub of a set tells how many are missing, for a decision too, what waits and how long, and how many told prices', async () => {
-  const render = async (members: number, votes: number, standing: Partial<typeof STANDING>) => {
+  const render = async (members: number, needed: number, standing: Partial<typeof STANDING>) => {
     const metrics = createMetrics({
       service: 'hub',
       actors: () => [],
       describe: (registry) => {
-        describeHubSet(registry, { members, votes, standing: () => ({ ...STANDING, ...standing }) })(0.3);
+        describeHubSet(registry, { members, needed, standing: () => ({ ...STANDING, ...standing }) })(0.3);
         return () => undefined;
       }
     });
@@ -268,10 +268,10 @@ test('a hub of a set tells how many are missing, for a decision too, what waits 
   };
   const prices = { round_submissions: 3, round_missed: 1, price_deviation: 0.02 };
   const two = { consensus_missing: 2, consensus_lacking: 1 };
-  assert.deepEqual(await render(4, 3, {}), { ...four, ...two, ...prices });
+  assert.deepEqual(await render(4, 2, {}), { ...four, ...two, ...prices });
   const alone = { phase: 'halted', peers: [], round: null };
   const none = { peers: 0, consensus_missing: 0, round_submissions: 0, round_missed: 0, price_deviation: 0 };
-  assert.deepEqual(await render(40, 27, alone), { ...four, ...none, consensus_halted: 1, consensus_lacking: 16 });
+  assert.deepEqual(await render(40, 16, alone), { ...four, ...none, consensus_halted: 1, consensus_lacking: 16 });
 });
 
 test('a service tells the word that /readyz says', async () => {

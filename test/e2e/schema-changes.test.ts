@@ -93,6 +93,17 @@ test('changes that no block names are sent with the next one: a migration, chang
     assert.equal(status['repairs'], 0, 'nothing was left for a repair');
   });
   assert.doesNotMatch(client.log(), /bootstrapping .* again|halted/);
+
+  await t.test('a migration that the rows of the replica do not fit: it is loaded again', async () => {
+    await sql(
+      source,
+      'UPDATE tokens SET tick = LEFT(CONCAT(id, tick), 9)',
+      'ALTER TABLE tokens MODIFY tick VARCHAR(9) NOT NULL'
+    );
+    await addBlocks(height + 1);
+    await verifiedAt(pair, client, height);
+    assert.deepEqual(await isEqual(), []);
+  });
   await client.end();
   await pair.server.end();
 });

@@ -50,7 +50,7 @@ export function replicaActors(effects: Effects, parts: WorkingParts) {
       outcomes.catchUp(reconcile, signal)
     ),
     verify: effects.effect('verify', (signal) => outcomes.orLost(audit.verify(signal))),
-    follow: effects.effect('follow', (signal) => follower.follow(signal)),
+    follow: effects.effect('follow', (signal) => outcomes.orLost(follower.follow(signal))),
     rollBack: effects.effect('rollBack', (signal, { height }: { height: number }) => {
       audit.scheduleNow();
       return outcomes.orLost(chain.rollBack(height, signal));

@@ -18,15 +18,19 @@ export interface TableFacts {
   readonly isNew: boolean;
   /** The id that the next row will get; null where there is no such column. */
   readonly nextId: number | null;
+  /** The engine keeps the time of the last change; without it, NULL says nothing. */
+  readonly isTimed: boolean;
   /** Start of the server's process, epoch seconds, give or take one. */
   readonly started: number;
 }
 
 /** The facts by which a table shows that it changed. */
-export type TableTimes = Pick<TableFacts, 'updateTime' | 'createTime' | 'started' | 'rows'>;
+export type TableTimes = Pick<TableFacts, 'updateTime' | 'createTime' | 'isTimed' | 'started' | 'rows'>;
 
 /** A table shows the second in which the transaction that changed it began; the next one may have begun in the same. */
 const FRESH_S = 10;
+/** Engines that keep the time of a table's last change. Others, as MEMORY, show NULL whatever happens. */
+const TIMED_ENGINES = new Set(['INNODB', 'MYISAM', 'ARIA']);
 /** Clock readings and uptimes are whole seconds. */
 const START_TOLERANCE_S = 1;
 
@@ -48,6 +52,7 @@ export function isSettled({ updateTime, isFresh, isNew }: TableFacts, before: st
 export function isUnmoved(before: TableTimes, now: TableTimes): boolean {
   if (before.updateTime !== now.updateTime || before.createTime !== now.createTime) return false;
   if (now.updateTime !== null) return true;
+  if (!now.isTimed) return false;
   // A server that ends forgets when its tables were changed, and TRUNCATE moves no time.
   return before.rows === now.rows && Math.abs(before.started - now.started) <= START_TOLERANCE_S;
 }
@@ -61,7 +66,7 @@ export function isUnmoved(before: TableTimes, now: TableTimes): boolean {
 export async function readTableFacts(connection: Statements): Promise<ReadonlyMap<string, TableFacts>> {
   const found = await rows(
     connection,
-    `SELECT TABLE_NAME AS name, TABLE_ROWS AS n, UPDATE_TIME AS t, CREATE_TIME AS c, AUTO_INCREMENT AS i, UNIX_TIMESTAMP(UPDATE_TIME) AS u,
+    `SELECT TABLE_NAME AS name, ENGINE AS engine, TABLE_ROWS AS n, UPDATE_TIME AS t, CREATE_TIME AS c, AUTO_INCREMENT AS i, UNIX_TIMESTAMP(UPDATE_TIME) AS u,
        UNIX_TIMESTAMP(NOW()) - UNIX_TIMESTAMP(UPDATE_TIME) AS age, UNIX_TIMESTAMP(NOW()) - UNIX_TIMESTAMP(CREATE_TIME) AS made, ${FINDER_KEY} IS NULL AS keyless,
        UNIX_TIMESTAMP() - (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME') AS started
      FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()`
@@ -79,7 +84,9 @@ export async function readTableFacts(connection: Statements): Promise<ReadonlyMa
       const times = { updateTime: text(row['t']), createTime: text(row['c']) };
       const changedAt = row['u'] === null ? null : Math.floor(Number(row['u']));
       const started = Math.round(Number(row['started']));
-      return [name, { name, rows: Number(row['n'] ?? 0), ...times, changedAt, isFresh, isNew, nextId, started }];
+      const isTimed = TIMED_ENGINES.has(String(row['engine']).toUpperCase());
+      const count = Number(row['n'] ?? 0);
+      return [name, { name, rows: count, ...times, changedAt, isFresh, isTimed, isNew, nextId, started }];
     })
   );
 }

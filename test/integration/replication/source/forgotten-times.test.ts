@@ -10,13 +10,15 @@ import { readTip } from '../../../../src/replication/tables/block-hashes.ts';
 import { readLayout } from '../../../../src/replication/tables/source-layout.ts';
 import { blockMessage } from '../../../../src/wire/data/block.ts';
 import type { BlockMessage } from '../../../../src/wire/data/messages.ts';
-import { makeServerDirectory } from '../../../support/mariadb.ts';
+import { createDatabase, makeServerDirectory } from '../../../support/mariadb.ts';
 import { TEST_KEY } from '../../../support/sync/source-thread.ts';
 
 const ID = { dbType: 'decoder', chain: 'litecoin', network: 'regtest' } as const;
 const DATABASE = 'forgotten';
 /** A table's times say nothing about what changed within this time. */
 const FRESH_MS = 11_000;
+/** A table of an engine that knows no time of change. */
+const UNTIMED = 'held';
 const TABLES = ['changed', 'rebuilt', 'altered', 'emptied', 'idle'];
 /** Small enough to be read whole, and more than a group reads of a table without a time of change. */
 const ROWS = 3_000;
@@ -94,4 +96,40 @@ test('rows of a table whose time of change MariaDB forgot are sent: after anothe
   await writer.query('ALTER TABLE altered ADD COLUMN n INT NULL AFTER id');
   await writer.query('TRUNCATE emptied');
   assert.deepEqual(await next(), ['rebuilt', 'altered', 'emptied']);
+});
+
+test('rows of a table whose engine keeps no time of change are sent, without a log', async (t) => {
+  const database = await createDatabase('untimed');
+  const open = async () => {
+    const connection = await connect(database, { finderKey: TEST_KEY, several: true });
+    t.after(() => connection.destroy());
+    return connection;
+  };
+  const [writer, reader] = [await open(), await open()];
+  for (const statement of [
+    'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_time INT NOT NULL DEFAULT 0, block_hash VARCHAR(64) NOT NULL)',
+    "INSERT INTO blocks (block_index, block_hash) VALUES (1, 'h1')",
+    `CREATE TABLE ${UNTIMED} (id INT PRIMARY KEY, n INT NOT NULL) ENGINE = MEMORY`,
+    `INSERT INTO ${UNTIMED} SELECT seq, seq FROM seq_1_to_${ROWS}`
+  ])
+    await writer.query(statement);
+  const layout = await readLayout(reader, 'decoder');
+  const memory = await inSnapshot(reader, async () =>
+    memoryAtTip(reader, layout, await readTip(reader, layout.heads!))
+  );
+  let height = 1;
+  const next = async (): Promise<boolean> => {
+    height += 1;
+    await writer.query(`INSERT INTO blocks (block_index, block_hash) VALUES (${height}, 'h${height}')`);
+    let isNamed = false;
+    for await (const block of readGroup(reader, 'decoder', [], memory)) {
+      isNamed = tellsOf(blockMessage(ID, block), UNTIMED);
+      memory.accept(block);
+    }
+    return isNamed;
+  };
+  await rest(writer);
+  for (let count = 0; count < 2; count += 1) assert.equal(await next(), false);
+  await writer.query(`UPDATE ${UNTIMED} SET n = -1 WHERE id = 7`);
+  assert.equal(await next(), true);
 });

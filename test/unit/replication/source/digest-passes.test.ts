@@ -10,6 +10,7 @@ const OLD: Omit<TableFacts, 'name'> = {
   changedAt: 1,
   isFresh: false,
   createTime: '2026-01-01 09:00:00',
+  isTimed: true,
   isNew: false,
   nextId: null,
   started: 500

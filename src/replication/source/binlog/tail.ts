@@ -5,6 +5,7 @@ import ZongJi from '@vlasky/zongji';
 import { tlsOptions } from '../../../db/connection.ts';
 import type { DatabaseCoordinates } from '../../../wire/data/database.ts';
 import { onOtherChecksums } from './log-checksums.ts';
+import { isOfEvent, type LogFault } from './log-faults.ts';
 import { type BinlogPosition, isAtLeast } from './position.ts';
 import type { TouchedLog } from './touched.ts';
 import { type LogEvent, LogTransactions, OTHER_COLUMN, type ValueColumn } from './transactions.ts';
@@ -150,7 +151,7 @@ export class BinlogTail {
     const reader = new LogReader({ ...place, user, password: pass });
     this.#reader = reader;
     this.#lateBytes = null;
-    reader.on('error', (fault: Error & { code?: string; errno?: number; fatal?: boolean }) => {
+    reader.on('error', (fault: LogFault) => {
       if (reader === this.#reader) this.#onFault(fault);
     });
     let hasBegun = false;
@@ -181,10 +182,10 @@ export class BinlogTail {
     });
   }
 
-  #onFault(fault: Error & { code?: string; errno?: number; fatal?: boolean }): void {
+  #onFault(fault: LogFault): void {
     const { code, errno, message } = fault;
-    // An event that could not be read: its rows are unknown, and the next one comes.
-    if (code === undefined && errno === undefined) {
+    // Its rows are unknown, and the next event comes.
+    if (isOfEvent(fault)) {
       this.#transactions.takeUnknown();
       return;
     }

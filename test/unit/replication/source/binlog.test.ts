@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { inflateSync } from 'node:zlib';
+import { isOfEvent, type LogFault } from '../../../../src/replication/source/binlog/log-faults.ts';
 import { type BinlogPosition, isAtLeast } from '../../../../src/replication/source/binlog/position.ts';
 import { tablesOfStatement } from '../../../../src/replication/source/binlog/statement.ts';
 import { TouchedLog, TouchedTables } from '../../../../src/replication/source/binlog/touched.ts';
@@ -83,6 +85,32 @@ test('a statement with data may have changed every table: a trigger or a functio
   }
   const parts = 'PARTITION BY RANGE (i) (PARTITION p VALUES LESS THAN (9), PARTITION q VALUES IN (1))';
   assert.deepEqual(named(`CREATE TABLE parts (i INT) ${parts}`), []);
+});
+
+test('an event that cannot be read is told from a connection that ended', () => {
+  const faultOf = (work: () => unknown): LogFault => {
+    try {
+      work();
+    } catch (caught) {
+      return caught as LogFault;
+    }
+    return assert.fail('it can be read');
+  };
+  const empty = Buffer.alloc(0);
+  for (const work of [
+    () => inflateSync(Buffer.from('none')),
+    () => empty.readUInt32LE(0),
+    () => empty.readUIntLE(0, 9)
+  ])
+    assert.equal(isOfEvent(faultOf(work)), true);
+  assert.equal(isOfEvent(new Error('a type of event without a reader')), true);
+  for (const code of [
+    'ECONNRESET',
+    'PROTOCOL_CONNECTION_LOST',
+    'ER_ACCESS_DENIED_ERROR',
+    'ERR_SSL_WRONG_VERSION_NUMBER'
+  ])
+    assert.equal(isOfEvent(Object.assign(new Error('it ended'), { code, errno: 1 })), false);
 });
 
 test('positions are ordered by file and offset, and those of other logs are not compared', () => {

@@ -7,7 +7,6 @@ import {
   DECODER_BASE,
   DISPENSER_TILLS,
   DROPPED_EXTENSIONS,
-  ENDS_BY_SOURCE,
   EXTENSION_UNDO,
   EXTENSIONS_BY_ADDRESS,
   FIRST_ROWS,
@@ -86,12 +85,11 @@ export const MIGRATIONS: readonly Migration[] = [
   {
     name: '2026-11-30-dispenser-tills',
     mode: 'auto',
-    statements: [tableStatement('dispenser_tills', DISPENSER_TILLS), EXTENSIONS_BY_ADDRESS]
-  },
-  {
-    name: '2026-11-30-dropped-extensions',
-    mode: 'auto',
-    statements: [tableStatement('dispenser_extension_drops', DROPPED_EXTENSIONS), ENDS_BY_SOURCE]
+    statements: [
+      tableStatement('dispenser_tills', DISPENSER_TILLS),
+      tableStatement('dispenser_extension_drops', DROPPED_EXTENSIONS),
+      EXTENSIONS_BY_ADDRESS
+    ]
   }
 ];
 

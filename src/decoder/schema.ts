@@ -126,7 +126,7 @@ export const DISPENSER_TILLS = `
     ended INT UNSIGNED NULL COMMENT 'height before which it ended',
     PRIMARY KEY (tx_index, address_id),
     KEY dispenser_tills_takers (address_id, is_own, ended, tx_index, least),
-    KEY dispenser_tills_source (source_id),
+    KEY dispenser_tills_source_ends (source_id, ended),
     KEY dispenser_tills_due (due),
     KEY dispenser_tills_ended (ended)`;
 
@@ -141,10 +141,6 @@ export const DROPPED_EXTENSIONS = `
     address_id BIGINT UNSIGNED NOT NULL,
     expiration BIGINT UNSIGNED NOT NULL,
     PRIMARY KEY (dropped, block_index, address_id)`;
-
-/** Statement by which the newest end of a source's dispensers is found. */
-export const ENDS_BY_SOURCE =
-  'ALTER TABLE dispenser_tills ADD INDEX IF NOT EXISTS dispenser_tills_source_ends (source_id, ended)';
 
 /**
  * Statements that key watches and payments by price, so that dispensers of one transaction with different prices have

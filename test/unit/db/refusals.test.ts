@@ -8,6 +8,7 @@ const failed = (errno: number) =>
 
 /** Errors that pass by waiting, by the names that MariaDB gives them. */
 const PASSING: Readonly<Record<number, string>> = {
+  1020: 'ER_CHECKREAD',
   1021: 'ER_DISK_FULL',
   1040: 'ER_CON_COUNT_ERROR',
   1044: 'ER_DBACCESS_DENIED_ERROR',

@@ -111,9 +111,11 @@ export async function runSeam(
     [0, 120 * 24 * HOUR_S],
     [12, 2 * HOUR_S]
   ]);
-  for (let height = 0; height < 160; height++) {
+  for (let height = 0; height < LAST_BLOCKS; height++) {
     time += jumps.get(height) ?? 1;
-    await add(height === 159 ? OWNERS.map((from) => ({ ...say(from, ''), payments: paymentsBy(random) })) : []);
+    await add(
+      height === LAST_BLOCKS - 1 ? OWNERS.map((from) => ({ ...say(from, ''), payments: paymentsBy(random) })) : []
+    );
   }
   await decode(chain, rivals, random, database, rules);
   const read = await carryOut(database, chain.blocks.length);
@@ -121,6 +123,8 @@ export async function runSeam(
   return { ...(await assertBounded(database, chain)), ...countsOf(rows), payments };
 }
 
+/** Blocks at the end of a chain, in which all ends and is forgotten. */
+const LAST_BLOCKS = 300;
 const PAY_ALL: Said['payments'] = OWNERS.map((to) => ({ to, amount: 50_000n }));
 const say = (from: Party, action: string): Said => ({ from, action, payments: [] });
 

@@ -223,17 +223,15 @@ test('MariaDB comes, freezes, goes and comes back: ready, degraded with the circ
   const frozen = await ask(hub.port, 'health');
   thaw(server.pid);
   assert.deepEqual([frozen.status, frozen.json.result.db], [503, false]);
-  assert.equal((await ask(hub.port, 'health')).status, 200);
+  const thawed = await ask(hub.port, 'health');
+  assert.deepEqual([thawed.status, thawed.json.result.dbCircuit], [200, 'closed']);
 
   await server.stop('SIGKILL');
-  const states: unknown[] = [];
   await eventually('the circuit opens', async () => {
     const { status, json } = await ask(hub.port, 'health');
     assert.equal(status, 503);
-    states.push(json.result.dbCircuit);
     return json.result.dbCircuit === 'open';
   });
-  assert.equal(states[0], 'closed');
   assert.equal((await ask(hub.port, 'ping')).status, 503);
   child.child.kill('SIGINT');
   assert.equal(await child.ended, 0);

@@ -160,7 +160,7 @@ const SHORT_LISTS: Readonly<Record<string, string>> = {
   'src/config/describe.ts': 'the variables of a service',
   'src/config/nearest.ts': 'the letters of a name of a variable',
   'src/config/services/sync.ts': 'the faults of one setting',
-  'src/decoder/dispenser-action.ts': 'the dispensers of one action',
+  'src/decoder/dispensers/action.ts': 'the dispensers of one action',
   'src/encoder/coins/coins.ts': 'the calls of one batch',
   'src/explorer/live/channel-news.ts': 'the last reorgs',
   'src/explorer/pages/parts.ts': 'the rows of a page',

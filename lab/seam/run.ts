@@ -236,6 +236,7 @@ async function assertBounded(database: DatabaseCoordinates, chain: RawChainMaker
   for (const table of [
     'dispensers',
     'dispenser_tills',
+    'dispenser_holds',
     'dispenser_watches',
     'dispenser_payments',
     'dispenser_extensions',

@@ -2,7 +2,7 @@ import type { AddressVersions } from '../coin/chains.ts';
 import { SortedMarks } from '../coin/script/sorted-marks.ts';
 import { type BlockRange, RangeFeed, type RangeFeedOptions } from '../follower/range-feed.ts';
 import type { BlockRows } from './block-rows.ts';
-import { marksOf } from './payment-marks.ts';
+import { marksOf } from './dispensers/payment-marks.ts';
 
 /** Payments to look for in a range. */
 interface Wanted {

@@ -1,4 +1,4 @@
-import type { DispenserRows } from './dispenser-action.ts';
+import type { DispenserRows } from './dispensers/action.ts';
 
 /** Content of a decoder database for one block, with names in place of ids. */
 export interface BlockRows {

@@ -11,7 +11,7 @@ import { readScript } from '../coin/script/script.ts';
 import { markOf, ScriptMarks } from '../coin/script/script-marks.ts';
 import type { Marks } from '../coin/script/sorted-marks.ts';
 import type { BlockRows, Finding, OutputRow } from './block-rows.ts';
-import { readDispenser } from './dispenser-action.ts';
+import { readDispenser } from './dispensers/action.ts';
 
 /** Rules for reading the blocks of a chain. Plain data, so that it can be sent to a thread. */
 export interface ScanRules {

@@ -3,7 +3,7 @@ import type { AddressVersions } from '../coin/chains.ts';
 import type { SortedMarks } from '../coin/script/sorted-marks.ts';
 import { pages } from '../db/pages.ts';
 import type { BlockRows } from './block-rows.ts';
-import { DispenserWriter, type Placed, type PlacedTransaction } from './dispenser-writer.ts';
+import { DispenserWriter, type Placed, type PlacedTransaction } from './dispensers/writer.ts';
 import { Lookup, type Query } from './lookup.ts';
 import { EMPTY_ID } from './schema.ts';
 

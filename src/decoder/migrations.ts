@@ -5,13 +5,16 @@ import { PlatformError } from '../errors.ts';
 import {
   COLUMNS_IN_USE,
   DECODER_BASE,
+  DISPENSER_HOLDS,
   DISPENSER_TILLS,
   DROPPED_EXTENSIONS,
   EXTENSION_UNDO,
   EXTENSIONS_BY_ADDRESS,
   FIRST_ROWS,
   LOOKUP_UNDO,
+  NO_TILLS_BY_SOURCE,
   TABLES,
+  TILLS_BY_PAIR,
   tableStatement,
   WATCH_TABLES,
   WATCHED_PRICES
@@ -90,6 +93,17 @@ export const MIGRATIONS: readonly Migration[] = [
       tableStatement('dispenser_extension_drops', DROPPED_EXTENSIONS),
       EXTENSIONS_BY_ADDRESS
     ]
+  },
+  {
+    name: '2026-11-30-tills-by-pair',
+    mode: 'auto',
+    statements: [tableStatement('dispenser_holds', DISPENSER_HOLDS), TILLS_BY_PAIR]
+  },
+  {
+    name: '2026-11-30-tills-not-by-source',
+    mode: 'auto',
+    isOnce: true,
+    statements: [NO_TILLS_BY_SOURCE]
   }
 ];
 

@@ -130,6 +130,20 @@ export const DISPENSER_TILLS = `
     KEY dispenser_tills_due (due),
     KEY dispenser_tills_ended (ended)`;
 
+/** Sources and paid addresses of dispensers that are open beyond their own times, by their edits. */
+export const DISPENSER_HOLDS = `
+    source_id BIGINT UNSIGNED NOT NULL,
+    address_id BIGINT UNSIGNED NOT NULL,
+    PRIMARY KEY (source_id, address_id),
+    KEY dispenser_holds_address (address_id, source_id)`;
+
+/** Statement by which the dispensers of a source, and of a source and an address, are found. */
+export const TILLS_BY_PAIR =
+  'ALTER TABLE dispenser_tills ADD INDEX IF NOT EXISTS dispenser_tills_pairs (source_id, ended, due, address_id)';
+
+/** Statement that drops what `dispenser_tills_pairs` finds as well. */
+export const NO_TILLS_BY_SOURCE = 'ALTER TABLE dispenser_tills DROP INDEX IF EXISTS dispenser_tills_source_ends';
+
 /** Statement by which the extensions of an address are found. */
 export const EXTENSIONS_BY_ADDRESS =
   'ALTER TABLE dispenser_extensions ADD INDEX IF NOT EXISTS dispenser_extensions_address (address_id, expiration)';

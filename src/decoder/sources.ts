@@ -8,7 +8,7 @@ import { isPaidToScriptHash } from '../coin/script/script.ts';
 import { PlatformError } from '../errors.ts';
 import type { BlockRows, Finding, OutputRow, TransactionRow } from './block-rows.ts';
 import { type Candidate, laneRulesAt, type ScanRules } from './block-scan.ts';
-import { NO_DISPENSERS, readDispenser } from './dispenser-action.ts';
+import { NO_DISPENSERS, readDispenser } from './dispensers/action.ts';
 
 /**
  * Reads transactions of the chain by id, in the order of the ids. @throws {PlatformError} when they cannot be read now

@@ -10,8 +10,8 @@ import type { DatabaseCoordinates } from '../wire/data/database.ts';
 import { bindDecoderBase } from './base.ts';
 import type { BlockRows } from './block-rows.ts';
 import { BlockWriter } from './block-writer.ts';
-import { KEPT_BLOCKS } from './dispenser-run.ts';
-import { refreshTills } from './dispenser-tills.ts';
+import { KEPT_BLOCKS } from './dispensers/run.ts';
+import { refreshTills } from './dispensers/tills.ts';
 import { MempoolStore, NO_LONGER_WAITING } from './mempool-store.ts';
 import { migrate } from './migrations.ts';
 

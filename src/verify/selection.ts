@@ -58,6 +58,7 @@ const NODE_LOCAL = new Set([
   'dispenser_payments',
   'dispenser_extensions',
   'dispenser_extension_drops',
+  'dispenser_holds',
   'dispenser_tills'
 ]);
 

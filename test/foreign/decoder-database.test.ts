@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findNetwork } from '../../src/coin/find-network.ts';
-import { readDispenser } from '../../src/decoder/dispenser-action.ts';
+import { readDispenser } from '../../src/decoder/dispensers/action.ts';
 import { openDecoderStore } from '../../src/decoder/store.ts';
 import { hasCode } from '../../src/errors.ts';
 import { DecoderSource } from '../../src/indexer/loop/decoder-source.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import type { BlockRows } from '../../../src/decoder/block-rows.ts';
-import { readDispenser } from '../../../src/decoder/dispenser-action.ts';
+import { readDispenser } from '../../../src/decoder/dispensers/action.ts';
 import { type DecoderStore, openDecoderStore } from '../../../src/decoder/store.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 

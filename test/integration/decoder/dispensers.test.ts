@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import type { BlockRows } from '../../../src/decoder/block-rows.ts';
-import { NO_DISPENSERS, readDispenser } from '../../../src/decoder/dispenser-action.ts';
-import { MAX_PAYMENTS } from '../../../src/decoder/dispenser-prices.ts';
+import { NO_DISPENSERS, readDispenser } from '../../../src/decoder/dispensers/action.ts';
+import { MAX_PAYMENTS } from '../../../src/decoder/dispensers/prices.ts';
 import { type DecoderStore, openDecoderStore } from '../../../src/decoder/store.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { query } from '../../support/decoder/loop.ts';
@@ -96,6 +96,36 @@ test('version 2 keeps the dispensers of its source open, and a rollback takes th
     assert.deepEqual(await rowsOf(database), before);
     await store.writeBlocks([block(4, 'DISPENSER|2|7|0|'), ...chainOf(5, 20)]);
     assert.equal(await isWatched(), false);
+  });
+});
+
+test('edits hold any number of dispensers by one row, and end them together', async () => {
+  await withStore('dispensers_held', async (store, database) => {
+    const held = () =>
+      query(database, 'SELECT COUNT(*) AS held FROM dispenser_tills WHERE due IS NULL AND ended IS NULL');
+    const ended = () =>
+      query(database, 'SELECT expired_block_index AS ended, COUNT(*) AS count FROM dispensers GROUP BY ended');
+    const edit = (height: number, source: string) => {
+      const { transactions, ...rest } = block(height, `DISPENSER|2|7|0|${(height + 2) * 600}`);
+      return { ...rest, transactions: transactions.map((one) => ({ ...one, source })) };
+    };
+    const opened = Array.from({ length: 500 }, () => open(1_700, OTHER));
+    await store.writeBlocks([block(1, ...opened), edit(2, OTHER)]);
+    // Source and paid address take turns: at each time one of them has just let its edit pass.
+    for (let height = 3; height < 40; height++) {
+      await store.writeBlocks([edit(height, height % 2 === 0 ? OTHER : 'owner')]);
+      if (height > 15) assert.deepEqual(await held(), [{ held: 500 }], `after block ${height}`);
+    }
+    assert.equal((await query(database, 'SELECT * FROM dispenser_holds')).length, 1);
+    const before = await rowsOf(database);
+    // The last edit is until the time of block 41. The median of block 53 is the time of block 48: over an hour later.
+    await store.writeBlocks(chainOf(40, 55));
+    assert.deepEqual(await ended(), [{ ended: 54, count: 500 }]);
+    assert.deepEqual(await query(database, 'SELECT * FROM dispenser_holds'), []);
+    for (let height = 54; height >= 40; height--) await store.rollBackTip();
+    assert.deepEqual(await rowsOf(database), before);
+    await store.writeBlocks(chainOf(40, 55));
+    assert.deepEqual(await ended(), [{ ended: 54, count: 500 }]);
   });
 });
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BlockRows, TransactionRow } from '../../../src/decoder/block-rows.ts';
-import { type DispenserRows, NO_DISPENSERS } from '../../../src/decoder/dispenser-action.ts';
-import { KEPT_BLOCKS } from '../../../src/decoder/dispenser-run.ts';
+import { type DispenserRows, NO_DISPENSERS } from '../../../src/decoder/dispensers/action.ts';
+import { KEPT_BLOCKS } from '../../../src/decoder/dispensers/run.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
 import { query } from '../../support/decoder/loop.ts';
 import { createDatabase } from '../../support/mariadb.ts';

@@ -25,6 +25,7 @@ const OWN_TABLES = [
   'dispenser_extension_drops',
   'dispenser_extension_undo',
   'dispenser_extensions',
+  'dispenser_holds',
   'dispenser_payments',
   'dispenser_tills',
   'dispenser_watches',

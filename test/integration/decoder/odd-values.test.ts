@@ -6,7 +6,7 @@ import { chainNetwork } from '../../../src/coin/chains.ts';
 import { addressOf } from '../../../src/coin/script/address.ts';
 import { payTo } from '../../../src/coin/script/pay-scripts.ts';
 import type { BlockRows, Finding, OutputRow, TransactionRow } from '../../../src/decoder/block-rows.ts';
-import type { OpenedDispenser } from '../../../src/decoder/dispenser-action.ts';
+import type { OpenedDispenser } from '../../../src/decoder/dispensers/action.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
 import { query } from '../../support/decoder/loop.ts';
 import { rowsOf } from '../../support/decoder/rows.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BlockRows, TransactionRow } from '../../../src/decoder/block-rows.ts';
-import { NO_DISPENSERS } from '../../../src/decoder/dispenser-action.ts';
+import { NO_DISPENSERS } from '../../../src/decoder/dispensers/action.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
 import { query } from '../../support/decoder/loop.ts';
 import { createDatabase } from '../../support/mariadb.ts';

@@ -209,7 +209,7 @@ test('the database is made when it is missing', async () => {
   ]);
   await connection.query(`DROP DATABASE ${name}`);
   await connection.end();
-  assert.equal(tables.length, 18);
+  assert.equal(tables.length, 19);
 });
 
 for (const [title, env, code, message] of [

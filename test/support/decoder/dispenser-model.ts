@@ -1,8 +1,8 @@
 import { DEFAULT_TERM_S, DISPENSER_DELAY_S } from '../../../src/coin/action/dispenser.ts';
 import { medianTime } from '../../../src/consensus/median-time.ts';
 import type { BlockRows, TransactionRow } from '../../../src/decoder/block-rows.ts';
-import { leastOf, withPayment, withPrice } from '../../../src/decoder/dispenser-prices.ts';
-import { type Dispenser, type Extension, KEPT_BLOCKS } from '../../../src/decoder/dispenser-run.ts';
+import { leastOf, withPayment, withPrice } from '../../../src/decoder/dispensers/prices.ts';
+import { type Dispenser, type Extension, KEPT_BLOCKS } from '../../../src/decoder/dispensers/run.ts';
 
 /** Dispensers and payments that a decoder keeps, at one block. */
 interface State {

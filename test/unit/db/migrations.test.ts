@@ -24,7 +24,9 @@ const RELEASED = {
     '2026-11-26-dispenser-watches 4b2da99beb82',
     '2026-11-27-decoder-base 2676f1a46fb9',
     '2026-11-27-watched-prices 9957ad867b8d',
-    '2026-11-30-dispenser-tills 48f8e2ab4f2f'
+    '2026-11-30-dispenser-tills 48f8e2ab4f2f',
+    '2026-11-30-tills-by-pair 6ab3cfdd9500',
+    '2026-11-30-tills-not-by-source 2e118ccbc229'
   ]
 } as const;
 

@@ -1,15 +1,15 @@
-import type { AddressVersions } from '../coin/chains.ts';
-import type { SortedMarks } from '../coin/script/sorted-marks.ts';
-import { pages } from '../db/pages.ts';
-import type { BlockRows, Finding, OutputRow, TransactionRow } from './block-rows.ts';
-import { DispenserEnds, type DispenserKey } from './dispenser-ends.ts';
-import { leastOf } from './dispenser-prices.ts';
-import { DispenserReads } from './dispenser-reads.ts';
-import { DispenserRun } from './dispenser-run.ts';
-import { KEYS, LEAST_PRICE } from './dispenser-tills.ts';
-import type { Lookup, Query } from './lookup.ts';
-import type { MedianClock } from './median-clock.ts';
+import type { AddressVersions } from '../../coin/chains.ts';
+import type { SortedMarks } from '../../coin/script/sorted-marks.ts';
+import { pages } from '../../db/pages.ts';
+import type { BlockRows, Finding, OutputRow, TransactionRow } from '../block-rows.ts';
+import type { Lookup, Query } from '../lookup.ts';
+import type { MedianClock } from '../median-clock.ts';
+import { DispenserEnds } from './ends.ts';
+import { DispenserForgetting, type DispenserKey } from './forgetting.ts';
 import { PaymentMarks } from './payment-marks.ts';
+import { leastOf } from './prices.ts';
+import { DispenserReads } from './reads.ts';
+import { DispenserRun, type Stops } from './run.ts';
 
 /** A transaction with a row, its index and height. */
 export interface PlacedTransaction extends TransactionRow {
@@ -37,6 +37,7 @@ export class DispenserWriter {
   readonly #limitFrom: number;
   readonly #reads: DispenserReads;
   readonly #ends: DispenserEnds;
+  readonly #forgetting: DispenserForgetting;
   /** Clock at the newest block; undefined until it is read. */
   #clock: MedianClock | undefined;
   /** Scripts to whose payments further blocks must be searched; undefined until somebody asks. */
@@ -53,6 +54,7 @@ export class DispenserWriter {
     this.#limitFrom = limitFrom;
     this.#reads = new DispenserReads(query, addresses);
     this.#ends = new DispenserEnds(query);
+    this.#forgetting = new DispenserForgetting(query);
   }
 
   /** Returns marks of the scripts to whose payments further blocks must be searched. */
@@ -173,7 +175,8 @@ export class DispenserWriter {
   /** Undoes a block. Must run before its transactions are deleted. */
   async undo(height: number): Promise<void> {
     this.#clock = undefined;
-    await this.#ends.undo(height);
+    this.#ends.forget();
+    await this.#forgetting.undo(height);
     const opened = await this.#query<Key & { readonly address: string }>(
       `SELECT w.tx_index AS txIndex, w.address_id AS addressId, a.address FROM transactions t
        STRAIGHT_JOIN dispenser_tills w USING (tx_index) STRAIGHT_JOIN index_addresses a ON a.id = w.address_id
@@ -184,29 +187,10 @@ export class DispenserWriter {
       opened.map(({ address }) => address),
       -1
     );
-    await this.#ends.delete(opened.map(keyOf));
-    const paid = await this.#query<Key>(
-      'SELECT DISTINCT tx_index AS txIndex, address_id AS addressId FROM dispenser_payments WHERE block_index = ?',
-      [height]
-    );
+    await this.#forgetting.delete(opened.map(keyOf));
+    await this.#ends.undo(height);
     await this.#query('DELETE FROM dispenser_payments WHERE block_index = ?', [height]);
-    await this.#reopen(paid);
-    await this.#reopenEach(
-      'SELECT tx_index AS txIndex, address_id AS addressId FROM dispenser_tills WHERE ended = ?',
-      height
-    );
-    const extended = await this.#query<{ id: number }>(
-      'SELECT address_id AS id FROM dispenser_extensions WHERE block_index = ?',
-      [height]
-    );
     await this.#query('DELETE FROM dispenser_extensions WHERE block_index = ?', [height]);
-    for (const { id } of extended)
-      for (const party of ['source_id', 'address_id'])
-        await this.#reopenEach(
-          `SELECT w.tx_index AS txIndex, w.address_id AS addressId FROM dispenser_tills w
-           JOIN dispensers d USING (tx_index, address_id) WHERE w.${party} = ? AND w.due > d.expiration`,
-          id
-        );
   }
 
   /** Drops cached state: the next call reads the tables. */
@@ -214,6 +198,7 @@ export class DispenserWriter {
     this.#clock = undefined;
     this.#marks = undefined;
     this.#run = undefined;
+    this.#ends.forget();
   }
 
   /** Ends and forgets dispensers at the beginning of a block. @returns the run that begins with it */
@@ -221,33 +206,19 @@ export class DispenserWriter {
     const isNew = this.#clock === undefined;
     const clock = this.#clock ?? (await this.#reads.clock());
     this.#clock = clock;
-    const stops = await this.#ends.stopsAfter(height - 1);
-    if (isNew || height >= stops.height)
-      for await (const addresses of this.#ends.forgetBefore(height, isNew)) this.#marks?.change(addresses, -1);
-    if (stops.time < clock.aged) await this.#ends.endBefore(height, clock.aged);
+    const { height: forgets, time: ends } = await this.#stopsAfter(height - 1);
+    if (isNew || height >= forgets)
+      for await (const addresses of this.#forgetting.forgetBefore(height, isNew)) this.#marks?.change(addresses, -1);
+    if (ends < clock.aged) await this.#ends.endBefore(height, clock.aged);
     this.#run = new DispenserRun(this.#reads, clock, {
       limitFrom: this.#limitFrom,
-      stops: await this.#ends.stopsAfter(height)
+      stops: await this.#stopsAfter(height)
     });
     return this.#run;
   }
 
-  async #reopenEach(sql: string, value: number): Promise<void> {
-    for (;;) {
-      const keys = await this.#query<Key>(`${sql} LIMIT ${PAGE}`, [value]);
-      await this.#reopen(keys);
-      if (keys.length < PAGE) return;
-    }
-  }
-
-  /** Reopens dispensers, with bounds that hold whatever was undone: the time and the least price of their openings. */
-  async #reopen(keys: readonly Key[]): Promise<void> {
-    for (const part of pages(keys.map(keyOf)))
-      await this.#query(
-        `UPDATE dispenser_tills w JOIN ${KEYS} USING (tx_index, address_id) JOIN dispensers d USING (tx_index, address_id)
-         SET d.expired_block_index = NULL, w.ended = NULL, w.due = COALESCE(d.expiration, 0), w.least = ${LEAST_PRICE}`,
-        [part]
-      );
+  async #stopsAfter(height: number): Promise<Stops> {
+    return { height: await this.#forgetting.nextAfter(height), time: await this.#ends.nextEnd() };
   }
 
   async *#readAddresses(): AsyncGenerator<readonly string[]> {

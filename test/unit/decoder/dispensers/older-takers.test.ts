@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { OlderTakers } from '../../../src/decoder/older-takers.ts';
-import fc from '../../support/fast-check.ts';
+import { OlderTakers } from '../../../../src/decoder/dispensers/older-takers.ts';
+import fc from '../../../support/fast-check.ts';
 
 /** Dispensers by the index of their transactions: the bound that a table has, and what they take; null for nothing. */
 type Rows = readonly { readonly bound: number; least: number | null }[];

@@ -1,7 +1,7 @@
-import type { AddressVersions } from '../coin/chains.ts';
-import { scriptOf } from '../coin/script/address.ts';
-import { markOf } from '../coin/script/script-marks.ts';
-import { SortedMarks } from '../coin/script/sorted-marks.ts';
+import type { AddressVersions } from '../../coin/chains.ts';
+import { scriptOf } from '../../coin/script/address.ts';
+import { markOf } from '../../coin/script/script-marks.ts';
+import { SortedMarks } from '../../coin/script/sorted-marks.ts';
 
 /**
  * Marks by which payments to addresses are found, 8 bytes each.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Till } from '../../../src/decoder/till.ts';
-import fc from '../../support/fast-check.ts';
+import { Till } from '../../../../src/decoder/dispensers/till.ts';
+import fc from '../../../support/fast-check.ts';
 
 const key = fc.nat(12).map(String);
 const step = fc.oneof(

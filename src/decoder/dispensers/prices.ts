@@ -1,4 +1,4 @@
-import { MAX_DISPENSES, MAX_REFILLS } from '../coin/action/dispenser.ts';
+import { MAX_DISPENSES, MAX_REFILLS } from '../../coin/action/dispenser.ts';
 
 /** Dispensers of one transaction at one address with the same price. */
 export interface Price {

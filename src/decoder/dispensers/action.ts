@@ -1,9 +1,9 @@
-import { commandsIn } from '../coin/action/command.ts';
-import { DISPENSER_FORMATS } from '../coin/action/dispenser.ts';
-import { type FormatFields, nameFields, readIndex } from '../coin/action/fields.ts';
-import type { AddressVersions } from '../coin/chains.ts';
-import { canonicalAddress } from '../coin/script/address.ts';
-import { parseTokenAmount } from '../consensus/amount.ts';
+import { commandsIn } from '../../coin/action/command.ts';
+import { DISPENSER_FORMATS } from '../../coin/action/dispenser.ts';
+import { type FormatFields, nameFields, readIndex } from '../../coin/action/fields.ts';
+import type { AddressVersions } from '../../coin/chains.ts';
+import { canonicalAddress } from '../../coin/script/address.ts';
+import { parseTokenAmount } from '../../consensus/amount.ts';
 
 /** A dispenser as its action describes it. */
 export interface OpenedDispenser {

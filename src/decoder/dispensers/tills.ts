@@ -1,4 +1,4 @@
-import type { Statements } from '../db/connection.ts';
+import type { Statements } from '../../db/connection.ts';
 
 /** Expression for the least price of a row `w` at its opening: 0 where an earlier release kept none. */
 export const LEAST_PRICE = `COALESCE((SELECT MIN(p.least) FROM dispenser_watches p
@@ -10,6 +10,12 @@ export const LEAST_PRICE = `COALESCE((SELECT MIN(p.least) FROM dispenser_watches
  */
 export const KEYS = '(WITH k (tx_index, address_id) AS (VALUES ?) SELECT * FROM k) k';
 
+/** Returns an expression for the latest expiration that an address asked for: one entry of an index. @param id expression */
+export function latestExtension(id: string): string {
+  return `COALESCE((SELECT own.expiration FROM dispenser_extensions own
+    FORCE INDEX (dispenser_extensions_address) WHERE own.address_id = ${id} ORDER BY own.expiration DESC LIMIT 1), 0)`;
+}
+
 /**
  * Returns a condition: an address is the source or the paid address of a dispenser that is open or ended after a block,
  * whose height fills both question marks. Each part reads one entry of an index.
@@ -18,7 +24,7 @@ export const KEYS = '(WITH k (tx_index, address_id) AS (VALUES ?) SELECT * FROM 
  */
 export function isPartySince(id: string): string {
   const parts = [
-    `FORCE INDEX (dispenser_tills_source_ends) WHERE p.source_id = ${id}`,
+    `FORCE INDEX (dispenser_tills_pairs) WHERE p.source_id = ${id}`,
     `FORCE INDEX (dispenser_tills_takers) WHERE p.address_id = ${id} AND p.is_own = FALSE`
   ];
   const conditions = parts.flatMap((part) => [
@@ -33,7 +39,8 @@ const STATEMENTS = [
    LEFT JOIN transactions t USING (tx_index)
    WHERE NOT w.source_id <=> t.source_id OR (d.tx_index IS NULL AND w.ended IS NULL)
      OR (d.tx_index IS NOT NULL AND NOT w.ended <=> d.expired_block_index)
-     OR (w.ended IS NULL AND (NOT w.due <=> COALESCE(d.expiration, 0) OR w.least <> ${LEAST_PRICE}))`,
+     OR (w.ended IS NULL AND (w.due <> COALESCE(d.expiration, 0) OR w.least <> ${LEAST_PRICE}))
+     OR (w.ended IS NULL AND w.due IS NULL AND (w.source_id, w.address_id) NOT IN (SELECT source_id, address_id FROM dispenser_holds))`,
   `INSERT INTO dispenser_tills (tx_index, address_id, source_id, is_own, least, due, ended)
    SELECT w.tx_index, w.address_id, t.source_id, t.source_id = w.address_id, ${LEAST_PRICE},
      IF(w.expired_block_index IS NULL, COALESCE(w.expiration, 0), NULL), w.expired_block_index

@@ -1,12 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chainNetwork } from '../../../src/coin/chains.ts';
-import { addressOf } from '../../../src/coin/script/address.ts';
-import { payTo } from '../../../src/coin/script/pay-scripts.ts';
-import { readDispenser } from '../../../src/decoder/dispenser-action.ts';
-import { MAX_PAYMENTS } from '../../../src/decoder/dispenser-prices.ts';
-import { DispenserRun, KEPT_BLOCKS, NO_STOPS, NONE_BEFORE, type Stops } from '../../../src/decoder/dispenser-run.ts';
-import { MedianClock } from '../../../src/decoder/median-clock.ts';
+import { chainNetwork } from '../../../../src/coin/chains.ts';
+import { addressOf } from '../../../../src/coin/script/address.ts';
+import { payTo } from '../../../../src/coin/script/pay-scripts.ts';
+import { readDispenser } from '../../../../src/decoder/dispensers/action.ts';
+import { MAX_PAYMENTS } from '../../../../src/decoder/dispensers/prices.ts';
+import {
+  DispenserRun,
+  KEPT_BLOCKS,
+  NO_STOPS,
+  NONE_BEFORE,
+  type Stops
+} from '../../../../src/decoder/dispensers/run.ts';
+import { MedianClock } from '../../../../src/decoder/median-clock.ts';
 
 const opening = (
   txIndex: number,

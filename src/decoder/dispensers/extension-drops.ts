@@ -1,5 +1,5 @@
-import { pages } from '../db/pages.ts';
-import type { Query } from './lookup.ts';
+import { pages } from '../../db/pages.ts';
+import type { Query } from '../lookup.ts';
 
 /** A row of `dispenser_extensions`. */
 interface Row {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chainNetwork } from '../../../src/coin/chains.ts';
-import { addressOf, scriptOf } from '../../../src/coin/script/address.ts';
-import { payTo } from '../../../src/coin/script/pay-scripts.ts';
-import { markOf } from '../../../src/coin/script/script-marks.ts';
-import { SortedMarks } from '../../../src/coin/script/sorted-marks.ts';
-import { marksOf, PaymentMarks } from '../../../src/decoder/payment-marks.ts';
-import fc from '../../support/fast-check.ts';
+import { chainNetwork } from '../../../../src/coin/chains.ts';
+import { addressOf, scriptOf } from '../../../../src/coin/script/address.ts';
+import { payTo } from '../../../../src/coin/script/pay-scripts.ts';
+import { markOf } from '../../../../src/coin/script/script-marks.ts';
+import { SortedMarks } from '../../../../src/coin/script/sorted-marks.ts';
+import { marksOf, PaymentMarks } from '../../../../src/decoder/dispensers/payment-marks.ts';
+import fc from '../../../support/fast-check.ts';
 
 const { addresses: versions } = chainNetwork('litecoin', 'regtest');
 const addressAt = (at: number) => {

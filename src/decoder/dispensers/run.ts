@@ -1,8 +1,8 @@
-import { DEFAULT_TERM_S } from '../coin/action/dispenser.ts';
-import type { DispenserRows } from './dispenser-action.ts';
-import { leastOf, type Price, withPayment, withPrice } from './dispenser-prices.ts';
-import type { MedianClock } from './median-clock.ts';
+import { DEFAULT_TERM_S } from '../../coin/action/dispenser.ts';
+import type { MedianClock } from '../median-clock.ts';
+import type { DispenserRows } from './action.ts';
 import { OlderTakers } from './older-takers.ts';
+import { leastOf, type Price, withPayment, withPrice } from './prices.ts';
 import { Till } from './till.ts';
 
 /** A row of `dispensers` with names in place of ids. */

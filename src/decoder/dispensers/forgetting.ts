@@ -1,20 +1,11 @@
-import { pages } from '../db/pages.ts';
-import { KEPT_BLOCKS, type Stops } from './dispenser-run.ts';
-import { isPartySince, KEYS } from './dispenser-tills.ts';
+import { pages } from '../../db/pages.ts';
+import type { Query } from '../lookup.ts';
 import { ExtensionDrops } from './extension-drops.ts';
-import type { Query } from './lookup.ts';
+import { KEPT_BLOCKS } from './run.ts';
+import { isPartySince, KEYS } from './tills.ts';
 
 /** Keys of a row. */
 export type DispenserKey = readonly [txIndex: number, addressId: number];
-
-/** A row of `dispenser_tills` whose time is over, unless an edit extended it. */
-interface Due {
-  readonly txIndex: number;
-  readonly addressId: number;
-  readonly sourceId: number;
-  /** Unix seconds. */
-  readonly end: number;
-}
 
 /** A row of `dispenser_tills` that has ended. */
 interface Ended {
@@ -36,45 +27,14 @@ const TABLES = ['dispensers', 'dispenser_payments', 'dispenser_watches'];
 /** Rows per statement: anybody may let millions of dispensers end in one block. */
 const PAGE = 5_000;
 
-/** Ends dispensers by time, and deletes what no rollback can restore. */
-export class DispenserEnds {
+/** Deletes dispensers, and what no rollback can restore of them. */
+export class DispenserForgetting {
   readonly #query: Query;
   readonly #drops: ExtensionDrops;
 
   constructor(query: Query) {
     this.#query = query;
     this.#drops = new ExtensionDrops(query);
-  }
-
-  /** Ends those of which a ledger closed the last at the end of the block below. @param over median in Unix seconds */
-  async endBefore(height: number, over: number): Promise<void> {
-    if (over === Number.NEGATIVE_INFINITY) return;
-    for (;;) {
-      const due = await this.#query<Due>(
-        `SELECT w.tx_index AS txIndex, w.address_id AS addressId, w.source_id AS sourceId, ${END} AS end
-         FROM dispenser_tills w STRAIGHT_JOIN dispensers d USING (tx_index, address_id) WHERE w.due < ?
-         ORDER BY w.due LIMIT ${PAGE}`,
-        [over]
-      );
-      const [ended, extended] = [due.filter(({ end }) => end < over), due.filter(({ end }) => end >= over)];
-      for (const keys of pages(ended.map(keyOf))) {
-        await this.#query(`UPDATE dispensers JOIN ${KEYS} USING (tx_index, address_id) SET expired_block_index = ?`, [
-          keys,
-          height
-        ]);
-        await this.#query(
-          `UPDATE dispenser_tills JOIN ${KEYS} USING (tx_index, address_id) SET ended = ?, due = NULL`,
-          [keys, height]
-        );
-      }
-      for (const part of pages(extended))
-        await this.#query(
-          `INSERT INTO dispenser_tills (tx_index, address_id, source_id, is_own, least, due) VALUES ?
-           ON DUPLICATE KEY UPDATE due = VALUES(due)`,
-          [part.map((row) => [...keyOf(row), row.sourceId, row.sourceId === row.addressId, 0, row.end])]
-        );
-      if (due.length < PAGE) return;
-    }
   }
 
   /**
@@ -114,11 +74,11 @@ export class DispenserEnds {
     for (const table of [...TABLES, 'dispenser_tills']) await this.#deleteFrom(table, keys);
   }
 
-  /** Returns the next block and time at which something ends or is forgotten, after those of a block. */
-  async stopsAfter(height: number): Promise<Stops> {
-    type Least = Record<'due' | 'ended' | 'forgotten' | 'extended' | 'dropped', number | null>;
+  /** Returns the next block before which something is forgotten, after those of a block; Infinity for none. */
+  async nextAfter(height: number): Promise<number> {
+    type Least = Record<'ended' | 'forgotten' | 'extended' | 'dropped', number | null>;
     const [row] = await this.#query<Least>(
-      `SELECT (SELECT MIN(due) FROM dispenser_tills) AS due, (SELECT MIN(ended) FROM dispenser_tills) AS forgotten,
+      `SELECT (SELECT MIN(ended) FROM dispenser_tills) AS forgotten,
          (SELECT MIN(ended) FROM dispenser_tills WHERE ended > ?) AS ended,
          (SELECT MIN(block_index) FROM dispenser_extensions WHERE block_index > ?) AS extended,
          (SELECT MIN(dropped) FROM dispenser_extension_drops) AS dropped`,
@@ -126,7 +86,7 @@ export class DispenserEnds {
     );
     const least = (value: number | null | undefined) => Number(value ?? Number.POSITIVE_INFINITY);
     const kept = Math.min(least(row?.ended), least(row?.extended), least(row?.dropped));
-    return { height: Math.min(KEPT_BLOCKS + kept, GONE_AFTER + least(row?.forgotten)), time: least(row?.due) };
+    return Math.min(KEPT_BLOCKS + kept, GONE_AFTER + least(row?.forgotten));
   }
 
   /** Deletes dispensers but for their tills. @returns those that were there */
@@ -184,18 +144,14 @@ export class DispenserEnds {
          GROUP BY address_id HAVING MAX(block_index) <= ? AND NOT ${isPartySince('e.address_id')} LIMIT ${PAGE}`,
         [...(ids ? [ids] : []), oldest, oldest, oldest]
       );
-      for (const part of pages(unused.map(({ id }) => id))) await this.#drops.drop(height, part);
+      for (const part of pages(unused.map(({ id }) => id))) {
+        await this.#drops.drop(height, part);
+        for (const party of ['source_id', 'address_id'])
+          await this.#query(`DELETE FROM dispenser_holds WHERE ${party} IN (?)`, [part]);
+      }
       if (unused.length < PAGE) return;
     }
   }
 }
 
-/**
- * Latest expiration that anybody asked for: in a ledger both the opener and the owner of the paid address may edit a
- * dispenser.
- */
-const END = `GREATEST(COALESCE(d.expiration, 0),
-  COALESCE((SELECT MAX(e.expiration) FROM dispenser_extensions e WHERE e.address_id = w.source_id), 0),
-  COALESCE((SELECT MAX(e.expiration) FROM dispenser_extensions e WHERE e.address_id = w.address_id), 0))`;
-
-const keyOf = ({ txIndex, addressId }: Pick<Due, 'txIndex' | 'addressId'>): DispenserKey => [txIndex, addressId];
+const keyOf = ({ txIndex, addressId }: Pick<Ended, 'txIndex' | 'addressId'>): DispenserKey => [txIndex, addressId];

@@ -1,8 +1,8 @@
-import type { Price } from './dispenser-prices.ts';
-import type { Dispenser, DispensersBefore } from './dispenser-run.ts';
-import { isPartySince } from './dispenser-tills.ts';
-import type { Lookup, Query } from './lookup.ts';
-import { MedianClock } from './median-clock.ts';
+import type { Lookup, Query } from '../lookup.ts';
+import { MedianClock } from '../median-clock.ts';
+import type { Price } from './prices.ts';
+import type { Dispenser, DispensersBefore } from './run.ts';
+import { isPartySince } from './tills.ts';
 
 /** Reads of the dispensers in the tables, each by a key. */
 export class DispenserReads implements DispensersBefore {

@@ -28,12 +28,15 @@ import { createDatabase } from '../../test/support/mariadb.ts';
 import type { DecoderTasks } from '../../workers/decoder/tasks.ts';
 import { alternate, type Figure, median, report } from './support/figures.ts';
 import { cpuMs } from './support/processes/helper.ts';
+import { watchedDispensers } from './support/watched-dispensers.ts';
 
-const { runs, emptyBlocks, fullBlocks } = readArguments(
+const { runs, emptyBlocks, fullBlocks, watched } = readArguments(
   'npm run bench -- decoder [--short]',
   { short: { type: 'boolean' } },
   ({ short }) =>
-    short ? { runs: 1, emptyBlocks: 6_000, fullBlocks: 10 } : { runs: 3, emptyBlocks: 10_000, fullBlocks: 120 }
+    short
+      ? { runs: 1, emptyBlocks: 6_000, fullBlocks: 10, watched: 20_000 }
+      : { runs: 3, emptyBlocks: 10_000, fullBlocks: 120, watched: 200_000 }
 );
 
 const MAGIC = 'TEST';
@@ -274,6 +277,10 @@ test('full blocks: catch-up, and one at the tip', async () => {
     most: 300,
     aim: 150
   });
+});
+
+test(`${watched} watched dispensers`, async () => {
+  figures.push(...(await watchedDispensers(watched)));
 });
 
 const OUTPUTS = 2_500;

@@ -17,8 +17,11 @@ const UNSYNCED =
   'sync_binlog or innodb_flush_log_at_trx_commit is not 1, so that a crash may take the end of the binary log, or rows that it names: after each restart of MariaDB all rows are compared; set both to 1';
 /** Actions of a foreign key by which InnoDB changes rows of the child. */
 const CASCADES = new Set(['CASCADE', 'SET NULL', 'SET DEFAULT']);
-/** Engines whose tables show the rows of other tables, which the log names instead, or of other servers. */
-const ENGINES_WITHOUT_ROWS = new Set(['MRG_MYISAM', 'FEDERATED', 'CONNECT', 'SPIDER']);
+/**
+ * Engines whose tables have rows of their own, which the log names. Others may show the rows of other tables or servers:
+ * MRG_MYISAM, FEDERATED, CONNECT, SPIDER.
+ */
+const LOGGED_ENGINES = new Set(['INNODB', 'MYISAM', 'ARIA', 'MEMORY']);
 /** Time for which a group waits for the log; it is mostly there before the snapshot. */
 const ARRIVAL_MS = 2_000;
 /** A server without what it takes is looked at again after this long. */
@@ -108,7 +111,7 @@ export class BinlogChanges {
   align({ plans, tables, outsideChildren }: SourceLayout): void {
     const columnOf = (plan: SourceLayout['plans'][number]) => rangingOf(plan, tables).column;
     this.#columns = new Map(plans.filter(isWatched).map((plan) => [plan.name, columnOf(plan)]));
-    const others = plans.filter(({ engine }) => ENGINES_WITHOUT_ROWS.has(engine.toUpperCase()));
+    const others = plans.filter(({ engine }) => !LOGGED_ENGINES.has(engine.toUpperCase()));
     this.#unlogged = new Set([...outsideChildren, ...others.map(({ name }) => name)]);
     this.#children = new Map();
     for (const { name, foreignKeys } of tables) {

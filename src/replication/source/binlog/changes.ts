@@ -6,6 +6,7 @@ import type { BinlogMode, BinlogReport } from '../../../wire/state/report.ts';
 import type { SourceLayout } from '../../tables/source-layout.ts';
 import { rangingOf } from '../changes/ranging.ts';
 import { commonSpans, type Span } from '../changes/spans.ts';
+import type { TableFacts } from '../changes/table-facts.ts';
 import { isWatched } from '../changes/watch-reader.ts';
 import { isOfOneLog, readLogState, type ServerPosition } from './position.ts';
 import { findBinlogObstacle, readLoggedName } from './support.ts';
@@ -35,6 +36,13 @@ interface BinlogChangesOptions {
   readonly open: () => Promise<Connection>;
 }
 
+/** Facts that show that a table was made anew. TRUNCATE moves no time. */
+type MadeFacts = Pick<TableFacts, 'createTime' | 'rows'>;
+
+function isMadeAnew(before: MadeFacts | undefined, now: MadeFacts): boolean {
+  return before !== undefined && (before.createTime !== now.createTime || (before.rows > 0 && now.rows === 0));
+}
+
 /** The rows that changed up to the position of a snapshot. */
 export interface BinlogRead {
   readonly touched: TouchedTables;
@@ -51,6 +59,9 @@ export class BinlogChanges {
   #children = new Map<string, string[]>();
   /** Tables that may change at any time without a word in the log. */
   #unlogged: ReadonlySet<string> = new Set();
+  /** Facts of the tables at the last broadcast group, and at the group at hand. */
+  #factsBefore: ReadonlyMap<string, MadeFacts> = new Map();
+  #facts: ReadonlyMap<string, MadeFacts> = new Map();
   /** Position up to which all changes were broadcast; null: not known. */
   #done: ServerPosition | null = null;
   #reason: string | null = 'it was not looked at yet';
@@ -167,11 +178,19 @@ export class BinlogChanges {
     return { touched, at };
   }
 
-  /** Reads changes for a group, as `upTo` does. @throws {PlatformError} BINLOG_UNUSABLE where the log is required and does not tell them */
-  async readForGroup(statements: Statements): Promise<BinlogRead | null> {
+  /**
+   * Reads changes for a group, as `upTo` does. A table that was made anew or emptied counts as altered, also where a
+   * session did so without the log.
+   *
+   * @param facts of the tables, no older than the snapshot
+   * @throws {PlatformError} BINLOG_UNUSABLE where the log is required and does not tell them
+   */
+  async readForGroup(statements: Statements, facts: ReadonlyMap<string, MadeFacts>): Promise<BinlogRead | null> {
     const read = await this.upTo(statements);
     if (read === null && this.#options.mode === 'required')
       throw new PlatformError('BINLOG_UNUSABLE', { reason: this.#reason });
+    this.#facts = facts;
+    for (const [name, now] of facts) if (isMadeAnew(this.#factsBefore.get(name), now)) read?.touched.addAltered(name);
     return read;
   }
 
@@ -213,6 +232,7 @@ export class BinlogChanges {
   /** Forgets what a group carried. @param at position of its snapshot */
   accept(at: ServerPosition): void {
     this.#log.forget(at);
+    this.#factsBefore = this.#facts;
     this.#done = at;
     this.#hasGap = false;
   }

@@ -75,7 +75,7 @@ async function* readVisible(
   if (heads.length > 0) {
     memory.align(layout, facts);
     binlog?.align(layout);
-    const logged = (await binlog?.readForGroup(statements)) ?? null;
+    const logged = (await binlog?.readForGroup(statements, facts)) ?? null;
     yield* new GroupReader(statements, { layout, memory, facts, heads, previous, logged }).read();
   }
   if (heads.length === 0 || !keepsOpen) await connection.query('COMMIT');

@@ -52,6 +52,7 @@ async function inSnapshot<T>(run: (statements: Connection) => Promise<T>): Promi
   }
 }
 
+const MADE = 'SELECT TABLE_NAME AS name, TABLE_ROWS AS n, CREATE_TIME AS time FROM information_schema.TABLES';
 let next = 1;
 const write = () => writer.query('INSERT INTO t VALUES (?)', [next++]);
 
@@ -225,4 +226,28 @@ test('a table that shows the rows of others counts as altered', async () => {
     assert.deepEqual([touched.isAltered('shown'), touched.isAltered('view_of_it')], [false, true]);
   });
   for (const table of ['view_of_it', 'shown']) await writer.query(`DROP TABLE ${table}`);
+});
+
+test('a table that a session emptied without the log counts as altered, once', async () => {
+  await writer.query('CREATE TABLE emptied (id INT PRIMARY KEY)');
+  await writer.query('INSERT INTO emptied SELECT seq FROM seq_1_to_2000');
+  const log = changes();
+  await inSnapshot(async (statements) => log.begin(statements, await readLayout(statements, 'decoder'), null));
+  const group = () =>
+    inSnapshot(async (statements) => {
+      const made = await rows(statements, `${MADE} WHERE TABLE_SCHEMA = DATABASE()`);
+      const facts = new Map(
+        made.map(({ name, n, time }) => [String(name), { rows: Number(n), createTime: String(time) }])
+      );
+      const read = (await log.readForGroup(statements, facts))!;
+      log.accept(read.at);
+      return [read.touched.isAltered('emptied'), read.touched.isAll];
+    });
+  assert.deepEqual(await group(), [false, false]);
+  await writer.query('SET SESSION sql_log_bin = 0');
+  await writer.query('TRUNCATE emptied');
+  await writer.query('SET SESSION sql_log_bin = 1');
+  assert.deepEqual(await group(), [true, false]);
+  await write();
+  assert.deepEqual(await group(), [false, false]);
 });

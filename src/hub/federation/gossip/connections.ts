@@ -9,7 +9,7 @@ interface ConnectionLimits {
 
 /**
  * Bounds the connections of a server that have not asked for a WebSocket: who says nothing would hold a descriptor for as long as it likes.
- * Where there are enough, the oldest gives its place up.
+ * One more than the limit closes the oldest.
  */
 export function boundConnections(server: Server, { connections, handshakeMs }: ConnectionLimits): void {
   /** Each with the timer that ends it, the oldest first. */

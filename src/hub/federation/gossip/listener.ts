@@ -21,9 +21,9 @@ interface Stranger {
 const MOST_GREETINGS = 64;
 
 /**
- * Accepts sockets of other hubs, few of strangers and little from each. Where there are enough, the oldest gives its place up: who says
- * nothing keeps no member away, also where all come by one proxy. One that has greeted as a member takes no stranger's place, and each
- * member has one: that with its newest greeting.
+ * Accepts sockets of other hubs, few of strangers and little from each. One more stranger than the limit closes the oldest of them:
+ * who says nothing keeps no member away, also where all come by one proxy. Members have places of their own, one each: that with the
+ * newest greeting.
  */
 export class Listener {
   readonly #options: MeshOptions;

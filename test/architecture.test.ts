@@ -152,10 +152,10 @@ test('properties are written as they are, not spread from an object of the same 
 
 /** Files that spread a list into a call, with what bounds the list. */
 const SHORT_LISTS: Readonly<Record<string, string>> = {
-  'src/cli/doctor.ts': 'the findings of one service',
-  'src/cli/doctor/examine.ts': 'the findings of one database or directory',
+  'src/cli/commands/doctor.ts': 'the findings of one service',
+  'src/cli/commands/doctor/examine.ts': 'the findings of one database or directory',
   'src/cli/help.ts': 'the commands, and their options',
-  'src/cli/status.ts': 'the heights that one service tells',
+  'src/cli/commands/status.ts': 'the heights that one service tells',
   'src/coin/script/address.ts': 'a hash of 20 or 32 bytes',
   'src/config/describe.ts': 'the variables of a service',
   'src/config/nearest.ts': 'the letters of a name of a variable',

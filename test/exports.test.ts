@@ -6,7 +6,7 @@ const NAME = /[A-Za-z_$][\w$]*/g;
 const EXPORT =
   /^export (?:async )?(?:const|let|function\*?|(?:abstract )?class|interface|type|enum) ([A-Za-z_$][\w$]*)/gm;
 /** `src/cli/commands.ts` computes these names; a service that a test writes has its own. */
-const COMPUTED = /^(src\/cli\/\w+\.ts: \w+Command|test\/e2e\/new-service\.test\.ts: startClock)$/;
+const COMPUTED = /^(src\/cli\/commands\/\w+\.ts: \w+Command|test\/e2e\/new-service\.test\.ts: startClock)$/;
 
 /** Returns the exports that no other file names, as `path: name`. @param files sources by path */
 function unusedExports(files: ReadonlyMap<string, string>): string[] {

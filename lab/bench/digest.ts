@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { verifyRemote } from '../../src/cli/verify-remote.ts';
+import { verifyRemote } from '../../src/cli/commands/verify-remote.ts';
 import { connect, quoteName } from '../../src/db/connection.ts';
 import { openReplicaState, writeReplicaState } from '../../src/replication/replica/database/state.ts';
 import { readTip } from '../../src/replication/tables/block-hashes.ts';

@@ -43,13 +43,13 @@ export async function runCommandLine([word, ...given]: readonly string[], shell:
 }
 
 async function rememberNoTelemetry(): Promise<void> {
-  const telemetry = await import('./telemetry.ts');
+  const telemetry = await import('./commands/telemetry.ts');
   await telemetry.rememberNoTelemetry();
 }
 
 /** Tells the start of a service that its guardian wants told. */
 async function tellStart(name: string, env: Environment): Promise<void> {
-  const telemetry = await import('./telemetry.ts');
+  const telemetry = await import('./commands/telemetry.ts');
   await telemetry.reportService(name, env, process.ppid);
 }
 

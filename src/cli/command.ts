@@ -16,7 +16,7 @@ interface WordRow {
   readonly help: readonly string[];
 }
 
-/** One command of the command line. `src/cli/<name>.ts` exports it as `<name>Command`. */
+/** One command of the command line. `src/cli/commands/<name>.ts` exports it as `<name>Command`. */
 export interface Command<V extends Variables = Variables> {
   readonly name: string;
   readonly summary: string;

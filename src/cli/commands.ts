@@ -6,21 +6,21 @@ import { serviceCommand } from './service-command.ts';
 
 /** Commands that are no services, in the order of --help. The imports are literal, so that bundlers find them. */
 const MODULES: Readonly<Record<string, () => Promise<object>>> = {
-  up: () => import('./up.ts'),
-  verify: () => import('./verify.ts'),
-  status: () => import('./status.ts'),
-  actor: () => import('./actor.ts'),
-  halt: () => import('./halt.ts'),
-  logs: () => import('./logs.ts'),
-  doctor: () => import('./doctor.ts'),
-  config: () => import('./config.ts'),
-  federation: () => import('./federation.ts'),
-  replay: () => import('./replay.ts'),
-  capacity: () => import('./capacity.ts'),
-  telemetry: () => import('./telemetry.ts'),
-  devnet: () => import('./devnet.ts'),
-  completions: () => import('./completions.ts'),
-  man: () => import('./man.ts')
+  up: () => import('./commands/up.ts'),
+  verify: () => import('./commands/verify.ts'),
+  status: () => import('./commands/status.ts'),
+  actor: () => import('./commands/actor.ts'),
+  halt: () => import('./commands/halt.ts'),
+  logs: () => import('./commands/logs.ts'),
+  doctor: () => import('./commands/doctor.ts'),
+  config: () => import('./commands/config.ts'),
+  federation: () => import('./commands/federation.ts'),
+  replay: () => import('./commands/replay.ts'),
+  capacity: () => import('./commands/capacity.ts'),
+  telemetry: () => import('./commands/telemetry.ts'),
+  devnet: () => import('./commands/devnet.ts'),
+  completions: () => import('./commands/completions.ts'),
+  man: () => import('./commands/man.ts')
 };
 
 /** Names of all commands. */
@@ -41,7 +41,7 @@ export async function loadCommand(name: string): Promise<Command> {
   const module = (await MODULES[name]!()) as Record<string, Command | (() => Promise<Command>) | undefined>;
   const made = module[`${name}Command`];
   const command = typeof made === 'function' ? await made() : made;
-  if (!command) throw new PlatformError('INTERNAL', { reason: `src/cli/${name} exports no ${name}Command` });
+  if (!command) throw new PlatformError('INTERNAL', { reason: `src/cli/commands/${name}.ts exports no ${name}Command` });
   return command;
 }
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { findLacking } from '../../../src/cli/doctor/grants.ts';
+import { findLacking } from '../../../src/cli/commands/doctor/grants.ts';
 import { CONTROL_RIGHTS, CONTROL_TABLES, RIGHTS } from '../../../src/config/rights.ts';
 import { runCommandLine } from '../../support/command-line.ts';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type HubWord, isWell, peersText, statusText } from '../../../src/cli/federation/ask.ts';
-import { initMember } from '../../../src/cli/federation/init.ts';
+import { type HubWord, isWell, peersText, statusText } from '../../../src/cli/commands/federation/ask.ts';
+import { initMember } from '../../../src/cli/commands/federation/init.ts';
 import { signingKey } from '../../../src/consensus/auth-signature.ts';
 import { temporaryDirectory } from '../../support/sync/sync-process.ts';
 

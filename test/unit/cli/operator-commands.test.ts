@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
-import { confirmByName } from '../../../src/cli/confirm.ts';
-import { FileTail } from '../../../src/cli/log-tails.ts';
+import { confirmByName } from '../../../src/cli/commands/confirm.ts';
+import { FileTail } from '../../../src/cli/commands/log-tails.ts';
 import { runCommandLine } from '../../support/command-line.ts';
 
 const KEY = 'key-of-installation';

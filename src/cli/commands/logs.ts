@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PlatformError } from '../errors.ts';
-import { commandNamed } from '../services.ts';
-import { ASKED_OPTIONS, askEach, findAsked } from './asked-services.ts';
-import type { Command, Environment, OptionTable } from './command.ts';
-import { findInstallation, type Installation } from './installation.ts';
+import { PlatformError } from '../../errors.ts';
+import { commandNamed } from '../../services.ts';
+import { ASKED_OPTIONS, askEach, findAsked } from '../asked-services.ts';
+import type { Command, Environment, OptionTable } from '../command.ts';
+import { findInstallation, type Installation } from '../installation.ts';
+import { readNumber, readOptions } from '../options.ts';
+import { placeVariables } from '../service-address.ts';
 import { FileTail, type LogLine, TimelineTail } from './log-tails.ts';
-import { readNumber, readOptions } from './options.ts';
-import { placeVariables } from './service-address.ts';
 
 const LOOK_EVERY_MS = 500;
 const MAX_LINES = 100_000;

@@ -1,11 +1,11 @@
-import { PlatformError } from '../errors.ts';
-import type { Command, Environment, OptionTable } from './command.ts';
-import { EXIT } from './exit-codes.ts';
+import { PlatformError } from '../../errors.ts';
+import type { Command, Environment, OptionTable } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { readArguments } from '../options.ts';
+import { findService, placeVariables } from '../service-address.ts';
 import { askAll, askHub, type HubPlace, isWell, peersText, statusText } from './federation/ask.ts';
 import { initMember } from './federation/init.ts';
 import { exportToFile, exportVariables, verifyFiles } from './federation/log-files.ts';
-import { readArguments } from './options.ts';
-import { findService, placeVariables } from './service-address.ts';
 
 const OPTIONS = {
   addr: {

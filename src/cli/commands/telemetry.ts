@@ -1,21 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { findText, loadConfig, readLocal } from '../config/load.ts';
-import { telemetryVariables } from '../config/telemetry.ts';
-import { PlatformError } from '../errors.ts';
-import { VERSION } from '../process/program.ts';
-import { SERVICE_COMMANDS } from '../services.ts';
-import { chooseTelemetry } from '../telemetry/choice.ts';
-import { makePing } from '../telemetry/ping.ts';
+import { findText, loadConfig, readLocal } from '../../config/load.ts';
+import { telemetryVariables } from '../../config/telemetry.ts';
+import { PlatformError } from '../../errors.ts';
+import { VERSION } from '../../process/program.ts';
+import { SERVICE_COMMANDS } from '../../services.ts';
+import { chooseTelemetry } from '../../telemetry/choice.ts';
+import { makePing } from '../../telemetry/ping.ts';
 import {
   changePreference,
   preferenceDirectory,
   readPreference,
   rememberChoice,
   type Start
-} from '../telemetry/preference.ts';
-import { eventOf, reportStart, runningWith } from '../telemetry/report.ts';
-import type { Command, Environment, OptionTable } from './command.ts';
-import { readArguments } from './options.ts';
+} from '../../telemetry/preference.ts';
+import { eventOf, reportStart, runningWith } from '../../telemetry/report.ts';
+import type { Command, Environment, OptionTable } from '../command.ts';
+import { readArguments } from '../options.ts';
 
 const OPTIONS = {
   json: {

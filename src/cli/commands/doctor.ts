@@ -1,13 +1,13 @@
-import { findText, readLocal } from '../config/load.ts';
-import { hasCode, PlatformError } from '../errors.ts';
-import type { Service } from '../service/define.ts';
-import { loadService, loadServices, SERVICE_COMMANDS } from '../services.ts';
-import type { Command, Environment, OptionTable } from './command.ts';
-import { findUnknownNames } from './config-names.ts';
+import { findText, readLocal } from '../../config/load.ts';
+import { hasCode, PlatformError } from '../../errors.ts';
+import type { Service } from '../../service/define.ts';
+import { loadService, loadServices, SERVICE_COMMANDS } from '../../services.ts';
+import type { Command, Environment, OptionTable } from '../command.ts';
+import { findUnknownNames } from '../config-names.ts';
+import { readArguments } from '../options.ts';
+import { textTable } from '../table.ts';
 import { examineService } from './doctor/examine.ts';
 import { type Finding, fault } from './doctor/finding.ts';
-import { readArguments } from './options.ts';
-import { textTable } from './table.ts';
 
 interface ServiceFinding extends Finding {
   readonly service: string;

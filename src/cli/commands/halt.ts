@@ -1,12 +1,12 @@
-import { PlatformError } from '../errors.ts';
-import { object, order, textOf } from '../service/life/probe.ts';
-import { type ProbedActor, type ProbedActors, probeActors } from '../service/life/probe-actors.ts';
-import { ASKED_OPTIONS, type AskedService, askEach, findAsked } from './asked-services.ts';
-import type { Command, Environment, OptionTable } from './command.ts';
+import { PlatformError } from '../../errors.ts';
+import { object, order, textOf } from '../../service/life/probe.ts';
+import { type ProbedActor, type ProbedActors, probeActors } from '../../service/life/probe-actors.ts';
+import { ASKED_OPTIONS, type AskedService, askEach, findAsked } from '../asked-services.ts';
+import type { Command, Environment, OptionTable } from '../command.ts';
+import { readArguments } from '../options.ts';
+import { placeVariables } from '../service-address.ts';
+import { textTable } from '../table.ts';
 import { CONFIRM_OPTIONS, confirmByName } from './confirm.ts';
-import { readArguments } from './options.ts';
-import { placeVariables } from './service-address.ts';
-import { textTable } from './table.ts';
 
 const OPTIONS = {
   ...ASKED_OPTIONS,

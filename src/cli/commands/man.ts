@@ -1,8 +1,8 @@
-import { VERSION } from '../process/program.ts';
-import type { Command, Environment } from './command.ts';
-import { optionsOf, spell } from './common-options.ts';
-import { EXIT_LINES } from './exit-codes.ts';
-import { readOptions } from './options.ts';
+import { VERSION } from '../../process/program.ts';
+import type { Command, Environment } from '../command.ts';
+import { optionsOf, spell } from '../common-options.ts';
+import { EXIT_LINES } from '../exit-codes.ts';
+import { readOptions } from '../options.ts';
 
 /** Command `platform-node man`: prints the man page. */
 export const manCommand: Command = {

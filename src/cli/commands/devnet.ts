@@ -1,15 +1,15 @@
 import { rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { holdDirectory, makeTemporaryDirectory } from '../devnet/directory.ts';
-import { planEdges } from '../devnet/edges.ts';
-import { planHubs } from '../devnet/hubs.ts';
-import { runLive } from '../devnet/live.ts';
-import { MIN_BLOCKS, runOnce } from '../devnet/once.ts';
-import { type Platform, startPlatform } from '../devnet/platform.ts';
-import { choosePorts, type DevnetSettings, newApiKey } from '../devnet/settings.ts';
-import type { Command, Environment, OptionTable } from './command.ts';
-import { readNumber, readOptions } from './options.ts';
+import { holdDirectory, makeTemporaryDirectory } from '../../devnet/directory.ts';
+import { planEdges } from '../../devnet/edges.ts';
+import { planHubs } from '../../devnet/hubs.ts';
+import { runLive } from '../../devnet/live.ts';
+import { MIN_BLOCKS, runOnce } from '../../devnet/once.ts';
+import { type Platform, startPlatform } from '../../devnet/platform.ts';
+import { choosePorts, type DevnetSettings, newApiKey } from '../../devnet/settings.ts';
+import type { Command, Environment, OptionTable } from '../command.ts';
+import { readNumber, readOptions } from '../options.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const INTERRUPTED = 130;

@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import Type, { type Static } from 'typebox';
 import { Value } from 'typebox/value';
-import { replayTransition } from '../../actors/runtime/supervision/replay.ts';
-import { PlatformError } from '../errors.ts';
-import { ByName } from '../wire/by-name.ts';
-import { OrNull } from '../wire/or-null.ts';
-import type { Transition } from '../wire/state/transition.ts';
-import type { Command, OptionTable } from './command.ts';
-import { readArguments } from './options.ts';
+import { replayTransition } from '../../../actors/runtime/supervision/replay.ts';
+import { PlatformError } from '../../errors.ts';
+import { ByName } from '../../wire/by-name.ts';
+import { OrNull } from '../../wire/or-null.ts';
+import type { Transition } from '../../wire/state/transition.ts';
+import type { Command, OptionTable } from '../command.ts';
+import { readArguments } from '../options.ts';
 
 const Facts = ByName(Type.Unknown());
 const ExportSchema = Type.Object({

@@ -1,4 +1,4 @@
-import { PlatformError } from '../../errors.ts';
+import { PlatformError } from '../../../errors.ts';
 
 /** Result of one check: it holds, it does not, or it could not be made. */
 export interface Finding {

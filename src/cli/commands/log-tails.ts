@@ -1,9 +1,9 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { partNamed } from '../installation/open-plan.ts';
-import type { Json } from '../service/life/probe.ts';
-import { probeActors } from '../service/life/probe-actors.ts';
-import type { AskedService } from './asked-services.ts';
+import { partNamed } from '../../installation/open-plan.ts';
+import type { Json } from '../../service/life/probe.ts';
+import { probeActors } from '../../service/life/probe-actors.ts';
+import type { AskedService } from '../asked-services.ts';
 
 /** One line of a log. */
 export interface LogLine {

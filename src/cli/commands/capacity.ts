@@ -1,9 +1,9 @@
-import { type Capacity, type Demand, planCapacity } from '../capacity/plan.ts';
-import { playStorm, type StormCourse } from '../capacity/storm.ts';
-import { createRandom } from '../devnet/random.ts';
-import type { Command, OptionTable } from './command.ts';
-import { readNumber, readOptions } from './options.ts';
-import { textTable } from './table.ts';
+import { type Capacity, type Demand, planCapacity } from '../../capacity/plan.ts';
+import { playStorm, type StormCourse } from '../../capacity/storm.ts';
+import { createRandom } from '../../devnet/random.ts';
+import type { Command, OptionTable } from '../command.ts';
+import { readNumber, readOptions } from '../options.ts';
+import { textTable } from '../table.ts';
 
 const MAX = 1e12;
 /** Shown resources, most used first. */

@@ -2,9 +2,9 @@ import type { StatsFs } from 'node:fs';
 import { access, constants, statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, resolve } from 'node:path';
-import { reachableUrl } from '../../config/service-url.ts';
-import { findDirectoryFault } from '../../process/private-directory.ts';
-import { checkAlive } from '../../service/life/probe.ts';
+import { reachableUrl } from '../../../config/service-url.ts';
+import { findDirectoryFault } from '../../../process/private-directory.ts';
+import { checkAlive } from '../../../service/life/probe.ts';
 import { type Finding, fault, ok } from './finding.ts';
 
 const LEAST_FREE_BYTES = 2 ** 30;

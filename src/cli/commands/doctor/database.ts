@@ -1,9 +1,9 @@
 import { statfs } from 'node:fs/promises';
-import { type Connection, connect, placeOf, quoteName, rows } from '../../db/connection.ts';
-import { allowsBulkLoad } from '../../replication/replica/load/bulk-load.ts';
-import { readLogState } from '../../replication/source/binlog/position.ts';
-import { findBinlogObstacle } from '../../replication/source/binlog/support.ts';
-import type { DatabaseNeed } from '../../service/needs.ts';
+import { type Connection, connect, placeOf, quoteName, rows } from '../../../db/connection.ts';
+import { allowsBulkLoad } from '../../../replication/replica/load/bulk-load.ts';
+import { readLogState } from '../../../replication/source/binlog/position.ts';
+import { findBinlogObstacle } from '../../../replication/source/binlog/support.ts';
+import type { DatabaseNeed } from '../../../service/needs.ts';
 import { type Finding, fault, faultOf, ok, unknown } from './finding.ts';
 import { findLacking } from './grants.ts';
 import { diskFinding } from './place.ts';

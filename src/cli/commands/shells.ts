@@ -1,5 +1,5 @@
-import type { Command, OptionRow } from './command.ts';
-import { optionsOf } from './common-options.ts';
+import type { Command, OptionRow } from '../command.ts';
+import { optionsOf } from '../common-options.ts';
 
 /** Options that stand in place of a command. */
 const OVERALL_OPTIONS: readonly string[] = ['--help', '--version', '--licences'];

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { readJsonFile } from '../../config/json-file.ts';
-import { type Federation, readFederation } from '../../config/services/hub-validator.ts';
-import { signingKey } from '../../consensus/auth-signature.ts';
-import { PlatformError } from '../../errors.ts';
+import { readJsonFile } from '../../../config/json-file.ts';
+import { type Federation, readFederation } from '../../../config/services/hub-validator.ts';
+import { signingKey } from '../../../consensus/auth-signature.ts';
+import { PlatformError } from '../../../errors.ts';
 
 interface InitOptions {
   /** Address at which the others reach this hub. */

@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
-import { variableRows } from '../config/describe.ts';
-import { upVariables } from '../config/up.ts';
-import type { Variables } from '../config/variables.ts';
-import { PlatformError } from '../errors.ts';
-import { loadService, SERVICE_COMMANDS } from '../services.ts';
-import type { Command, OptionTable } from './command.ts';
-import { readArguments } from './options.ts';
+import { variableRows } from '../../config/describe.ts';
+import { upVariables } from '../../config/up.ts';
+import type { Variables } from '../../config/variables.ts';
+import { PlatformError } from '../../errors.ts';
+import { loadService, SERVICE_COMMANDS } from '../../services.ts';
+import type { Command, OptionTable } from '../command.ts';
+import { readArguments } from '../options.ts';
 
 const NAMES = `up, or services of ${SERVICE_COMMANDS.join(', ')}`;
 

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PlatformError } from '../errors.ts';
-import { checkAlive, type ProbeAddress, probeService, type ServiceProbe } from '../service/life/probe.ts';
-import { SERVICE_COMMANDS } from '../services.ts';
-import { probeSync, type SyncProbe } from '../sync/probe.ts';
-import type { Command, Environment, OptionTable } from './command.ts';
-import { EXIT } from './exit-codes.ts';
-import { REPLICA } from './installation.ts';
-import { readOptions } from './options.ts';
-import { findService, placeVariables, readContainerService, readUrl, serviceNames } from './service-address.ts';
-import { textTable } from './table.ts';
+import { PlatformError } from '../../errors.ts';
+import { checkAlive, type ProbeAddress, probeService, type ServiceProbe } from '../../service/life/probe.ts';
+import { SERVICE_COMMANDS } from '../../services.ts';
+import { probeSync, type SyncProbe } from '../../sync/probe.ts';
+import type { Command, Environment, OptionTable } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { REPLICA } from '../installation.ts';
+import { readOptions } from '../options.ts';
+import { findService, placeVariables, readContainerService, readUrl, serviceNames } from '../service-address.ts';
+import { textTable } from '../table.ts';
 
 const WATCH_EVERY_MS = 1_000;
 /** Terminal sequence that clears the screen and moves the cursor to its top. */

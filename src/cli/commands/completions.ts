@@ -1,6 +1,6 @@
-import { PlatformError } from '../errors.ts';
-import type { Command, Environment } from './command.ts';
-import { readArguments } from './options.ts';
+import { PlatformError } from '../../errors.ts';
+import type { Command, Environment } from '../command.ts';
+import { readArguments } from '../options.ts';
 import { SHELLS } from './shells.ts';
 
 /** Command `platform-node completions bash`: prints the completions of a shell. */

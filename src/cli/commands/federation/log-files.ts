@@ -2,19 +2,19 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { databaseOf } from '../../config/database.ts';
-import { hubVariables } from '../../config/services/hub.ts';
-import { validatorVariables } from '../../config/services/hub-validator.ts';
-import { connect } from '../../db/connection.ts';
-import { loadSettings } from '../../discovery/settings.ts';
-import { PlatformError } from '../../errors.ts';
-import { exportLog } from '../../hub/federation/audit/export.ts';
-import { type Audit, auditLog, firstDifference } from '../../hub/federation/audit/verify.ts';
-import { matterRulesOf, roundRulesOf } from '../../hub/federation/gossip/signatures.ts';
-import { Journal } from '../../hub/federation/journal/journal.ts';
-import { setState } from '../../hub/federation/journal/set-state.ts';
-import { hubSetOf } from '../../hub/validator-settings.ts';
-import type { Environment } from '../command.ts';
+import { databaseOf } from '../../../config/database.ts';
+import { hubVariables } from '../../../config/services/hub.ts';
+import { validatorVariables } from '../../../config/services/hub-validator.ts';
+import { connect } from '../../../db/connection.ts';
+import { loadSettings } from '../../../discovery/settings.ts';
+import { PlatformError } from '../../../errors.ts';
+import { exportLog } from '../../../hub/federation/audit/export.ts';
+import { type Audit, auditLog, firstDifference } from '../../../hub/federation/audit/verify.ts';
+import { matterRulesOf, roundRulesOf } from '../../../hub/federation/gossip/signatures.ts';
+import { Journal } from '../../../hub/federation/journal/journal.ts';
+import { setState } from '../../../hub/federation/journal/set-state.ts';
+import { hubSetOf } from '../../../hub/validator-settings.ts';
+import type { Environment } from '../../command.ts';
 
 const {
   HUB_DB_HOST,

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
-import { PlatformError } from '../errors.ts';
-import type { OptionTable } from './command.ts';
+import { PlatformError } from '../../errors.ts';
+import type { OptionTable } from '../command.ts';
 
 /** Most letters of a reason that a service keeps. */
 const MOST_LETTERS = 200;

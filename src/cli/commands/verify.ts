@@ -1,10 +1,10 @@
-import { syncVariables } from '../config/services/sync.ts';
-import { loadSettings } from '../discovery/settings.ts';
-import { PlatformError } from '../errors.ts';
-import { compareDatabases } from '../verify/compare.ts';
-import { renderVerdict } from '../verify/report.ts';
-import type { Command, Environment, OptionTable } from './command.ts';
-import { readNumber, readOptions } from './options.ts';
+import { syncVariables } from '../../config/services/sync.ts';
+import { loadSettings } from '../../discovery/settings.ts';
+import { PlatformError } from '../../errors.ts';
+import { compareDatabases } from '../../verify/compare.ts';
+import { renderVerdict } from '../../verify/report.ts';
+import type { Command, Environment, OptionTable } from '../command.ts';
+import { readNumber, readOptions } from '../options.ts';
 import { renderRemoteVerdict, verifyRemote } from './verify-remote.ts';
 
 const variables = { SYNC_API_KEY: syncVariables.SYNC_API_KEY };

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { callMethod, reasonOf } from '../../service/rpc/call-method.ts';
-import { textTable } from '../table.ts';
+import { callMethod, reasonOf } from '../../../service/rpc/call-method.ts';
+import { textTable } from '../../table.ts';
 
 /** Place of a hub, and the key that it asks for. */
 export interface HubPlace {

@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type from 'typebox';
-import { type Connection, connect, statementTag } from '../db/connection.ts';
-import { hasCode, PlatformError } from '../errors.ts';
-import { SourceClient } from '../replication/client/source-client.ts';
-import type { Comparison } from '../replication/replica/compare/comparison.ts';
-import { DigestComparison } from '../replication/replica/compare/digest-compare.ts';
-import { repair } from '../replication/replica/compare/repair.ts';
-import { readReplicaSchema } from '../replication/replica/database/schema.ts';
-import { isMarked, readReplicaState, writeReplicaState } from '../replication/replica/database/state.ts';
-import { openWriter } from '../replication/replica/database/writer-connection.ts';
-import { parseDatabaseUrl } from '../verify/side.ts';
-import { ByName } from '../wire/by-name.ts';
-import { type DatabaseCoordinates, type DatabaseId, DB_TYPES, NAME_PATTERN } from '../wire/data/database.ts';
-import { INFRA_TABLES } from '../wire/data/messages.ts';
-import { shapeOf } from '../wire/data/shape.ts';
+import { type Connection, connect, statementTag } from '../../db/connection.ts';
+import { hasCode, PlatformError } from '../../errors.ts';
+import { SourceClient } from '../../replication/client/source-client.ts';
+import type { Comparison } from '../../replication/replica/compare/comparison.ts';
+import { DigestComparison } from '../../replication/replica/compare/digest-compare.ts';
+import { repair } from '../../replication/replica/compare/repair.ts';
+import { readReplicaSchema } from '../../replication/replica/database/schema.ts';
+import { isMarked, readReplicaState, writeReplicaState } from '../../replication/replica/database/state.ts';
+import { openWriter } from '../../replication/replica/database/writer-connection.ts';
+import { parseDatabaseUrl } from '../../verify/side.ts';
+import { ByName } from '../../wire/by-name.ts';
+import { type DatabaseCoordinates, type DatabaseId, DB_TYPES, NAME_PATTERN } from '../../wire/data/database.ts';
+import { INFRA_TABLES } from '../../wire/data/messages.ts';
+import { shapeOf } from '../../wire/data/shape.ts';
 
 /** Most attempts to find a replica at its source's height: a replica that follows gets there between two blocks. */
 const TRIES = 40;

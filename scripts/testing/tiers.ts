@@ -25,6 +25,7 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'hub-federation',
     'hub-only',
     'kept-state',
+    'key-shapes',
     'large-blocks',
     'large-numbers',
     'left-out-tables',

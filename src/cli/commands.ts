@@ -41,7 +41,8 @@ export async function loadCommand(name: string): Promise<Command> {
   const module = (await MODULES[name]!()) as Record<string, Command | (() => Promise<Command>) | undefined>;
   const made = module[`${name}Command`];
   const command = typeof made === 'function' ? await made() : made;
-  if (!command) throw new PlatformError('INTERNAL', { reason: `src/cli/commands/${name}.ts exports no ${name}Command` });
+  if (!command)
+    throw new PlatformError('INTERNAL', { reason: `src/cli/commands/${name}.ts exports no ${name}Command` });
   return command;
 }
 

@@ -1,5 +1,6 @@
 import { pages } from '../../db/pages.ts';
 import type { Query } from '../lookup.ts';
+import { IDS } from './tills.ts';
 
 /** A row of `dispenser_extensions`. */
 interface Row {
@@ -26,8 +27,9 @@ export class ExtensionDrops {
   async drop(height: number, ids: readonly number[]): Promise<void> {
     for (;;) {
       const found = await this.#query<Row>(
-        `SELECT ${COLUMNS} FROM dispenser_extensions WHERE address_id IN (?) LIMIT ${PAGE}`,
-        [ids]
+        `SELECT ${COLUMNS} FROM ${IDS} STRAIGHT_JOIN dispenser_extensions FORCE INDEX (dispenser_extensions_address)
+         ON address_id = k.id LIMIT ${PAGE}`,
+        [ids.map((id) => [id])]
       );
       for (const part of pages(found)) {
         await this.#query(

@@ -2,7 +2,7 @@ import { pages } from '../../db/pages.ts';
 import type { Query } from '../lookup.ts';
 import { ExtensionDrops } from './extension-drops.ts';
 import { KEPT_BLOCKS } from './run.ts';
-import { isPartySince, KEYS } from './tills.ts';
+import { IDS, isPartySince, KEYS } from './tills.ts';
 
 /** Keys of a row. */
 export type DispenserKey = readonly [txIndex: number, addressId: number];
@@ -109,25 +109,23 @@ export class DispenserForgetting {
   }
 
   async #deleteGone(height: number): Promise<void> {
-    for (;;) {
-      const gone = await this.#query<Pick<Ended, 'txIndex' | 'addressId'>>(
-        `SELECT tx_index AS txIndex, address_id AS addressId FROM dispenser_tills WHERE ended <= ? LIMIT ${PAGE}`,
-        [height]
-      );
-      await this.#deleteFrom('dispenser_tills', gone.map(keyOf));
-      if (gone.length < PAGE) return;
-    }
+    for await (const rows of this.#ended(0, height)) await this.#deleteFrom('dispenser_tills', rows.map(keyOf));
   }
 
-  /** Yields the dispensers that ended before some blocks, in parts. @param from height; and `to`, both included */
+  /**
+   * Yields the dispensers that ended before some blocks, in parts. Each part begins in the index where the one before
+   * ended, and passes nothing that is deleted.
+   *
+   * @param from height; and `to`, both included
+   */
   async *#ended(from: number, to: number): AsyncGenerator<readonly Ended[]> {
-    for (let last = { ended: from, txIndex: -1, addressId: 0 }; ; ) {
+    for (let last = { ended: from, txIndex: 0, addressId: 0 }; ; ) {
       const found = await this.#query<Ended>(
         `SELECT tx_index AS txIndex, address_id AS addressId, source_id AS sourceId, address, ended FROM dispenser_tills
          FORCE INDEX (dispenser_tills_ended) STRAIGHT_JOIN index_addresses ON id = address_id
-         WHERE ended BETWEEN ? AND ? AND (ended > ? OR tx_index > ? OR (tx_index = ? AND address_id > ?))
+         WHERE (ended > ? AND ended <= ?) OR (ended = ? AND ended <= ? AND (tx_index > ? OR (tx_index = ? AND address_id > ?)))
          ORDER BY ended, tx_index, address_id LIMIT ${PAGE}`,
-        [last.ended, to, last.ended, last.txIndex, last.txIndex, last.addressId]
+        [last.ended, to, last.ended, to, last.txIndex, last.txIndex, last.addressId]
       );
       if (found.length > 0) yield found;
       if (found.length < PAGE) return;
@@ -138,20 +136,33 @@ export class DispenserForgetting {
   /** Drops the extensions of addresses without dispensers, once no rollback can undo the latest. */
   async #dropUnused(height: number, ids?: readonly number[]): Promise<void> {
     const oldest = height - KEPT_BLOCKS;
-    for (;;) {
+    const from = ids ? `${IDS} STRAIGHT_JOIN` : '';
+    for (let last = 0; ; ) {
       const unused = await this.#query<{ id: number }>(
-        `SELECT address_id AS id FROM dispenser_extensions e WHERE ${ids ? 'address_id IN (?)' : 'TRUE'}
-         GROUP BY address_id HAVING MAX(block_index) <= ? AND NOT ${isPartySince('e.address_id')} LIMIT ${PAGE}`,
-        [...(ids ? [ids] : []), oldest, oldest, oldest]
+        `SELECT e.address_id AS id FROM ${from} dispenser_extensions e FORCE INDEX (dispenser_extensions_address)
+         WHERE e.address_id > ? ${ids ? 'AND e.address_id = k.id' : ''} GROUP BY e.address_id
+         HAVING MAX(e.block_index) <= ? AND NOT ${isPartySince('e.address_id')} ORDER BY e.address_id LIMIT ${PAGE}`,
+        [...(ids ? [ids.map(rowOf)] : []), last, oldest, oldest, oldest]
       );
       for (const part of pages(unused.map(({ id }) => id))) {
         await this.#drops.drop(height, part);
-        for (const party of ['source_id', 'address_id'])
-          await this.#query(`DELETE FROM dispenser_holds WHERE ${party} IN (?)`, [part]);
+        for (const [party, index] of HOLD_KEYS)
+          await this.#query(
+            `DELETE h FROM ${IDS} STRAIGHT_JOIN dispenser_holds h FORCE INDEX (${index}) ON h.${party} = k.id`,
+            [part.map(rowOf)]
+          );
       }
       if (unused.length < PAGE) return;
+      last = unused.at(-1)!.id;
     }
   }
 }
 
+/** Columns of `dispenser_holds`, each with the index by which its rows are found. */
+const HOLD_KEYS = [
+  ['source_id', 'PRIMARY'],
+  ['address_id', 'dispenser_holds_address']
+] as const;
+
+const rowOf = (id: number) => [id];
 const keyOf = ({ txIndex, addressId }: Pick<Ended, 'txIndex' | 'addressId'>): DispenserKey => [txIndex, addressId];

@@ -5,9 +5,11 @@ import { KEYS, latestExtension } from './tills.ts';
 /** Ids of the source and the paid address of dispensers. */
 type Pair = readonly [sourceId: number, addressId: number];
 
-/** An index of `dispenser_holds`: the column by which its pairs are found, and the other one. */
-const BY_SOURCE = ['source_id', 'address_id'] as const;
-const BY_ADDRESS = ['address_id', 'source_id'] as const;
+/** An index of `dispenser_holds`: the column by which its pairs are found, the other one, and its name. */
+const BY_SOURCE = ['source_id', 'address_id', 'PRIMARY'] as const;
+const BY_ADDRESS = ['address_id', 'source_id', 'dispenser_holds_address'] as const;
+/** Ids in a list after IN: for 200 or more MariaDB asks statistics, which may be old, and not the index. */
+const MOST_IDS = 150;
 /** Rows per statement: anybody may have millions held. */
 const PAGE = 10_000;
 
@@ -57,8 +59,9 @@ export class DispenserHolds {
        WHERE e.expiration >= ? AND e.expiration < ? AND ${latestExtension('e.address_id')} < ?`,
       [from, over, over]
     );
-    for (const ids of pages(ended.map(({ id }) => id)))
-      for (const index of [BY_SOURCE, BY_ADDRESS]) await this.#releasePairs(index, ids, over);
+    const ids = ended.map(({ id }) => id);
+    for (const part of pages(ids, MOST_IDS))
+      for (const index of [BY_SOURCE, BY_ADDRESS]) await this.#releasePairs(index, part, over);
   }
 
   /** Returns the first time, from the latest release on, at which an edit is over; Infinity when nothing is held. */
@@ -74,13 +77,13 @@ export class DispenserHolds {
   }
 
   async #releasePairs(
-    [column, other]: typeof BY_SOURCE | typeof BY_ADDRESS,
+    [column, other, index]: typeof BY_SOURCE | typeof BY_ADDRESS,
     ids: readonly number[] | undefined,
     over: number
   ): Promise<void> {
     for (let last = { id: 0, otherId: 0 }; ; ) {
       const found = await this.#query<typeof last>(
-        `SELECT h.${column} AS id, h.${other} AS otherId FROM dispenser_holds h
+        `SELECT h.${column} AS id, h.${other} AS otherId FROM dispenser_holds h FORCE INDEX (${index})
          WHERE ${ids ? `h.${column} IN (?)` : 'TRUE'} AND (h.${column} > ? OR (h.${column} = ? AND h.${other} > ?))
            AND ${latestEdit('h')} < ? ORDER BY h.${column}, h.${other} LIMIT ${PAGE}`,
         [...(ids ? [ids] : []), last.id, last.id, last.otherId, over]

@@ -10,6 +10,12 @@ export const LEAST_PRICE = `COALESCE((SELECT MIN(p.least) FROM dispenser_watches
  */
 export const KEYS = '(WITH k (tx_index, address_id) AS (VALUES ?) SELECT * FROM k) k';
 
+/**
+ * Ids, `k (id)`, to be joined before a table whose index is forced. A list after IN would read the whole table from 200
+ * ids on: MariaDB then asks statistics in place of the index, and those of a table that it keeps open may be old.
+ */
+export const IDS = '(WITH k (id) AS (VALUES ?) SELECT * FROM k) k';
+
 /** Returns an expression for the latest expiration that an address asked for: one entry of an index. @param id expression */
 export function latestExtension(id: string): string {
   return `COALESCE((SELECT own.expiration FROM dispenser_extensions own

@@ -69,8 +69,8 @@ export class DispenserHolds {
     const [row] = await this.#query<{ next: number | null }>(
       this.#releasedTo === undefined
         ? 'SELECT 0 AS next FROM dispenser_holds LIMIT 1'
-        : `SELECT MIN(expiration) AS next FROM dispenser_extensions
-           WHERE expiration >= ? AND EXISTS (SELECT 1 FROM dispenser_holds)`,
+        : `SELECT (SELECT MIN(expiration) FROM dispenser_extensions WHERE expiration >= ?) AS next
+           FROM dispenser_holds LIMIT 1`,
       [this.#releasedTo]
     );
     return Number(row?.next ?? Number.POSITIVE_INFINITY);

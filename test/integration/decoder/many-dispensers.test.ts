@@ -11,6 +11,8 @@ const EXTENDED = 2_000_000;
 
 /** Rows and entries of indexes that a dispenser may cost in the block that does something with it. */
 const READS_OF_ONE = 50;
+/** Those of a block in which nothing happens. */
+const READS_OF_NOTHING = 500;
 
 /** Rows of as many dispensers, each of another source and at another address, and of an edit of each source. */
 const ROWS = [
@@ -68,6 +70,7 @@ test('a block reads as much as the dispensers cost that it holds, ends or forget
   for (let left = 0; left < 24; left++) await add('holding', most, EXPIRATION + 1 + 10_000 * Math.floor(left / 12));
   const held = await query(database, 'SELECT COUNT(*) AS count FROM dispenser_holds');
   assert.equal(held[0]?.['count'], COUNT);
+  for (let left = 0; left < 3; left++) await add('nothing', READS_OF_NOTHING, EXPIRATION + 10_002);
   for (let left = 0; left < 24; left++) await add('ending', most, EXTENDED + 1 + 10_000 * Math.floor(left / 12));
   const ended = await query(database, 'SELECT MAX(ended) AS height FROM dispenser_tills');
   const height = Number(ended[0]?.['height']);

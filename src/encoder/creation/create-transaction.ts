@@ -26,6 +26,7 @@ import type { Coin } from '../transaction/select-coins.ts';
 import { readSender, type Sender } from '../transaction/sender.ts';
 import { readTransactionHex } from '../transaction/transaction-hex.ts';
 import { composeWithCoins } from './compose-with-coins.ts';
+import { refuseBeforeFee } from './fee-place.ts';
 import { compressFile, type FileCompression } from './file-compression.ts';
 import { refuseForgotten } from './forgotten-payments.ts';
 import type { NodePolicy, NodePolicyReader } from './node-policy.ts';
@@ -361,6 +362,7 @@ function describe(plan: Plan, { first, locks, reveal }: Composed<SourcedCoin>): 
     txid: sender.isSegwit ? hashId(writeBase(first.form)) : null
   };
   if (!reveal) {
+    if (plan.content) refuseBeforeFee(first.form.outputs, order);
     selfCheck(first.form, plan.content, order, laneRules(plan));
     return { ...created, ...warn(warnings) };
   }
@@ -385,6 +387,7 @@ function describeEnvelope({ locked: [first] }: Funding): { readonly envelope?: E
 
 /** Checks a reveal. @param funding outputs of the first transaction */
 function checkReveal(plan: Plan, { form }: Reveal, funding: readonly FormOutput[]): void {
+  refuseBeforeFee(form.outputs, plan.order);
   selfCheck(form, plan.content, plan.order, laneRules(plan), funding);
 }
 

@@ -132,6 +132,34 @@ test('a second call that forgets the payments of the first one is refused: the a
   }
 });
 
+test('no payment comes before the fee of the protocol at its address: ledgers take the first output there', async () => {
+  const [payee] = await openAccounts(node, 1, ['bech32']);
+  const { address } = payee!;
+  const options = { signerSupportsTapscript: true, signerSupportsScripts: true };
+  const own = { pubkey: account.address, compressedPubKey: account.publicKey, data: 'ISSUE|0|TOKA', options };
+  const before = encoder.reservations.count;
+  for (const encoding of ['OP_RETURN', 'TAPROOT', 'P2WSH', 'P2SH', 'MULTISIGN']) {
+    const request = { ...own, encoding, feeQuote: { address, amount: 50_000 } };
+    const paid = await encoder.ask('create_tx', { ...request, customOutputs: [{ address, value: 6_000 }] });
+    assert.match(
+      paid.error?.message ?? '',
+      /6000 satoshis pays the address of feeQuote .* amount of feeQuote/,
+      encoding
+    );
+  }
+  // The chunk holds more than the second transaction costs.
+  const changing = { ...own, encoding: 'P2WSH', dust: 90_000, change: address };
+  const changed = await encoder.ask('create_tx', { ...changing, feeQuote: { address, amount: 95_000 } });
+  assert.match(changed.error?.message ?? '', /for change, name another address in change/);
+  assert.equal(encoder.reservations.count, before, 'no coin stays reserved');
+  const { psbt } = await encoder.call<Created>('create_tx', {
+    ...own,
+    change: address,
+    feeQuote: { address, amount: 56_000 }
+  });
+  assert.ok(psbt);
+});
+
 test('the second transaction of a FILE may be built elsewhere, from the bytes that the first answer stored', async () => {
   const [legacy] = await openAccounts(node, 1, ['legacy']);
   const { address, publicKey, privateKey } = legacy!;

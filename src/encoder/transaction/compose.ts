@@ -18,6 +18,8 @@ import {
 } from './select-coins.ts';
 import type { Sender } from './sender.ts';
 
+/** Remedy for a fee of the protocol that no node relays: ledgers take a greater one too, and the rest of it stays with who is paid. */
+const FEE_IS_DUST = '. Ledgers take more than they ask for: send that as the amount of feeQuote';
 /** Placeholder for a transaction id that is not known yet. */
 const ANY_TXID = '11'.repeat(32);
 
@@ -77,7 +79,8 @@ export interface Composed<C extends Coin> {
  * @throws {PlatformError} COINS_INSUFFICIENT, REQUEST_INVALID for outputs below dust, and the errors of `limitFee`
  */
 export function compose<C extends Coin>(order: Order, coins: readonly C[]): Composed<C> {
-  refuseDust([...order.outputs, ...order.feeOutputs], order.dust);
+  refuseDust(order.outputs, order.dust);
+  refuseDust(order.feeOutputs, order.dust, FEE_IS_DUST);
   const { encoding } = order;
   if (encoding !== 'OP_RETURN' && encoding !== 'MULTISIGN') return composeTwoSteps({ ...order, encoding }, coins);
   const outputsFor = (txid: string) => [...dataOutputs(order, txid), ...order.outputs, ...order.feeOutputs];
@@ -217,11 +220,12 @@ function changeOf({ changeScript, fee, dust }: Order) {
   return { changeScript, fee, changeDust: freeAmount(changeScript, dust) };
 }
 
-function refuseDust(outputs: readonly FormOutput[], dust: DustRules): void {
+/** @param remedy text behind the reason */
+function refuseDust(outputs: readonly FormOutput[], dust: DustRules, remedy = ''): void {
   for (const { amount, script } of outputs) {
     const least = dustAmount(script, dust);
     if (amount >= least) continue;
-    const reason = `an output of ${amount} satoshis is dust: it must have at least ${least}`;
+    const reason = `an output of ${amount} satoshis is dust: it must have at least ${least}${remedy}`;
     throw new PlatformError('REQUEST_INVALID', { reason });
   }
 }

@@ -371,6 +371,20 @@ test('REQUEST_INVALID: an output below dust', () => {
   });
 });
 
+test('REQUEST_INVALID: a fee of the protocol below dust, with the remedy: ledgers take a greater one', () => {
+  const fee = { amount: 1n, script: SENDERS[0]!.script };
+  const order = orderOf({
+    encoding: 'OP_RETURN',
+    frame: writeFrame('SEND|0|TOK'),
+    sender: SENDERS[0]!,
+    feeOutputs: [fee]
+  });
+  assert.throws(() => compose(order, fund(SENDERS[0]!, [1_000_000n])), {
+    code: 'REQUEST_INVALID',
+    message: /1 satoshis is dust: it must have at least 2940\. Ledgers take more .* the amount of feeQuote/
+  });
+});
+
 test('senders: whose address it is, and which key it needs, is said by name', () => {
   const reason = (text: string, key?: string) => {
     try {

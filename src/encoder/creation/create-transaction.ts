@@ -40,7 +40,7 @@ import {
   readAction,
   readFee,
   readFeeLimit,
-  readOutputs,
+  readPayments,
   readPlaces,
   readQuote,
   unknownParams
@@ -286,7 +286,7 @@ function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePoli
   const sender: Sender = readSender(request.pubkey, request.compressedPubKey, network);
   const nextHeight = policy.height + 1;
   const isEnvelopeActive = nextHeight >= envelopeHeight(profile, network);
-  const { customOutputs = [], options = {} } = request;
+  const { options = {} } = request;
   const changeScript = request.change === undefined ? sender.script : paidScript(request.change, network);
   const bounds = { mostRate: mostFeeRate, softDust: network.softDust };
   const usualDust = freeAmount(changeScript, { ...network, floor: dustFloor });
@@ -294,7 +294,7 @@ function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePoli
     frame,
     magic,
     sender,
-    outputs: readOutputs(customOutputs, network),
+    outputs: readPayments(request, network),
     feeOutputs: readQuote(request, network),
     changeScript,
     fee: readFee(request, policy, bounds),

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { commandsIn } from '../../coin/action/command.ts';
 import { readName } from '../../coin/action/names.ts';
 import type { ChainNetwork } from '../../coin/chains.ts';
 import { MAX_ACTION_DATA_LENGTH, writeFrame } from '../../coin/payload/payload.ts';
@@ -193,11 +194,36 @@ export function readQuote({ feeQuote }: Pick<CreateRequest, 'feeQuote'>, network
 }
 
 /** Converts addresses and amounts to outputs. @throws {PlatformError} REQUEST_INVALID */
-export function readOutputs(
+function readOutputs(
   outputs: readonly { readonly address: string; readonly value: string | number }[],
   network: ChainNetwork
 ): readonly FormOutput[] {
   return outputs.map(({ address, value }) => ({ amount: BigInt(value), script: paidScript(address, network) }));
+}
+
+/**
+ * Returns the outputs that a request pays. Beside a COINPAY, those to one address are in the order of their amounts, in the places
+ * of that address: a ledger takes the first one that suffices, and would pay a small match with the output for a large one.
+ *
+ * @throws {PlatformError} REQUEST_INVALID
+ */
+export function readPayments(
+  { data = '', customOutputs = [] }: Pick<CreateRequest, 'data' | 'customOutputs'>,
+  network: ChainNetwork
+): readonly FormOutput[] {
+  const outputs = readOutputs(customOutputs, network);
+  return commandsIn(data).some(({ name }) => name === 'COINPAY') ? ascending(outputs) : outputs;
+}
+
+function ascending(outputs: readonly FormOutput[]): readonly FormOutput[] {
+  const scriptOf = ({ script }: FormOutput) => Buffer.from(script).toString('hex');
+  const sorted = new Map(
+    [...Map.groupBy(outputs, scriptOf)].map(([script, own]) => [
+      script,
+      own.toSorted((a, b) => Number(a.amount - b.amount)).values()
+    ])
+  );
+  return outputs.map((output) => sorted.get(scriptOf(output))!.next().value!);
 }
 
 /** Returns the coins that a request names. @throws {PlatformError} REQUEST_INVALID when it names one twice */

@@ -11,7 +11,7 @@ const EXTENDED = 2_000_000;
 
 /** Rows and entries of indexes that a dispenser may cost in the block that does something with it. */
 const READS_OF_ONE = 50;
-/** Those of a block in which nothing happens. */
+/** The same for a block in which nothing happens. */
 const READS_OF_NOTHING = 500;
 
 /** Rows of as many dispensers, each of another source and at another address, and of an edit of each source. */

@@ -60,9 +60,14 @@ export class Lookup {
 
   /** Returns the id of a name; undefined when it has none. */
   async idOf(name: string): Promise<number | undefined> {
+    return (await this.knownIds([name])).get(name);
+  }
+
+  /** Returns the ids of those names that have one. */
+  async knownIds(names: readonly string[]): Promise<ReadonlyMap<string, number>> {
     const ids = new Map<string, number>();
-    await this.#find([name], ids);
-    return ids.get(name);
+    await this.#find(names, ids);
+    return ids;
   }
 
   /** Deletes the names above an id. Their numbers are used again. */

@@ -86,7 +86,9 @@ export class DispenserWriter {
       const { height } = block;
       if (count > 0 && !run.accepts(height)) break;
       count += 1;
-      run.enter(height, block.time, paymentsIn(block));
+      const payments = paymentsIn(block);
+      await this.#reads.prepare(payments);
+      run.enter(height, block.time, payments);
       for (const transaction of block.transactions) {
         const { hash, source, data } = transaction;
         if (data === '' && source === '') {
@@ -198,11 +200,13 @@ export class DispenserWriter {
     this.#clock = undefined;
     this.#marks = undefined;
     this.#run = undefined;
+    this.#reads.forget();
     this.#ends.forget();
   }
 
   /** Ends and forgets dispensers at the beginning of a block. @returns the run that begins with it */
   async #begin(height: number): Promise<DispenserRun> {
+    this.#reads.forget();
     const isNew = this.#clock === undefined;
     const clock = this.#clock ?? (await this.#reads.clock());
     this.#clock = clock;

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { TransactionRow } from '../../../src/decoder/block-rows.ts';
+import { NO_DISPENSERS } from '../../../src/decoder/dispensers/action.ts';
 import { KEPT_BLOCKS } from '../../../src/decoder/dispensers/run.ts';
 import { type DecoderStore, openDecoderStore } from '../../../src/decoder/store.ts';
 import { query } from '../../support/decoder/loop.ts';
@@ -80,5 +82,39 @@ test('a block reads as much as the dispensers cost that it holds, ends or forget
   await add('forgetting their tills', most, EXTENDED + 10_002);
   for (const table of ['dispensers', 'dispenser_tills', 'dispenser_holds', 'dispenser_extensions'])
     assert.deepEqual(await query(database, `SELECT * FROM ${table} LIMIT 1`), [], table);
+  await store.database.close();
+});
+
+test('a block asks the tables for all of its payments at once, however many addresses it pays', async () => {
+  const database = await createDatabase('many_paid');
+  const store = await openDecoderStore(database, { dispenserLimitHeight: 0 });
+  const common = { rawData: null, pubkey: null };
+  const names = Array.from({ length: 600 }, (_, at) => `owner ${at}`);
+  const opening = { address: null, oracleAddress: null, expiration: EXPIRATION, least: 10n };
+  const opens = names.map((source) => {
+    const dispensers = { opened: [opening], extendedTo: null };
+    return { ...common, hash: `${source} opens`, source, data: 'opens', outputs: [], dispensers };
+  });
+  const pays = [10n, 9n].map((amount) => {
+    const outputs = names.map((address, vout) => ({ vout, address, amount, isPayment: true as const }));
+    return { ...common, hash: `${amount}`, source: 'buyer', data: '', outputs, dispensers: NO_DISPENSERS };
+  });
+  const write = async (height: number, transactions: readonly TransactionRow[]) => {
+    const count = async () =>
+      Number((await store.database.query("SHOW SESSION STATUS LIKE 'Questions'"))[0]?.['Value']);
+    const before = await count();
+    const block = { height, time: height, hash: `${height}`, previousHash: `${height - 1}`, findings: [] };
+    await store.writeBlocks([{ ...block, transactions }]);
+    return (await count()) - before;
+  };
+  await write(0, opens);
+  const statements = await write(1, pays);
+  assert.ok(statements < 100, `${statements} statements`);
+  const stored = await query(
+    database,
+    `SELECT COUNT(*) AS count, MIN(o.amount) AS least, SUM(p.payments) AS counted FROM transaction_outputs o
+     JOIN dispenser_payments p ON p.address_id = o.destination_id`
+  );
+  assert.deepEqual(stored.map(Object.values), [[names.length, '0.00000010', String(names.length)]]);
   await store.database.close();
 });

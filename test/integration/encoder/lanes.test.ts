@@ -133,19 +133,21 @@ test('a second call that forgets the payments of the first one is refused: the a
 });
 
 test('no payment comes before the fee of the protocol at its address: ledgers take the first output there', async () => {
-  const [payee] = await openAccounts(node, 1, ['bech32']);
+  const [payer, payee] = await openAccounts(node, 1, ['bech32', 'bech32']);
   const { address } = payee!;
+  for (let coins = 0; coins < 2; coins++) await node.rpc.call('sendtoaddress', [payer!.address, 0.3]);
+  await node.mine(1);
   const options = { signerSupportsTapscript: true, signerSupportsScripts: true };
-  const own = { pubkey: account.address, compressedPubKey: account.publicKey, data: 'ISSUE|0|TOKA', options };
+  const own = { pubkey: payer!.address, compressedPubKey: payer!.publicKey, data: 'ISSUE|0|TOKA', options };
   const before = encoder.reservations.count;
   for (const encoding of ['OP_RETURN', 'TAPROOT', 'P2WSH', 'P2SH', 'MULTISIGN']) {
     const request = { ...own, encoding, feeQuote: { address, amount: 50_000 } };
-    const paid = await encoder.ask('create_tx', { ...request, customOutputs: [{ address, value: 6_000 }] });
-    assert.match(
-      paid.error?.message ?? '',
-      /6000 satoshis pays the address of feeQuote .* amount of feeQuote/,
-      encoding
-    );
+    // A COINPAY would use up one of the same amount, and leave nothing for the fee.
+    for (const value of [6_000, 50_000]) {
+      const paid = await encoder.ask('create_tx', { ...request, customOutputs: [{ address, value }] });
+      const reason = new RegExp(`${value} satoshis pays the address of feeQuote: .* by another transaction`);
+      assert.match(paid.error?.message ?? '', reason, encoding);
+    }
   }
   // The chunk holds more than the second transaction costs.
   const changing = { ...own, encoding: 'P2WSH', dust: 90_000, change: address };

@@ -44,17 +44,22 @@ export class DispenserReads implements DispensersBefore {
   /**
    * Reads ahead what payments will ask for, many per statement: a block may pay tens of thousands of addresses that
    * somebody has watched.
+   *
+   * Of each address the greatest amounts: what the others find depends on who takes these, and a search for each of them
+   * would pass all dispensers of the address.
    */
   async prepare(payments: readonly { readonly address: string; readonly amount: bigint }[]): Promise<void> {
-    const fresh = payments.filter(({ address, amount }) => !this.#takers.has(takerKey(address, true, amount)));
-    const ids = await this.#addresses.knownIds([...new Set(fresh.map(({ address }) => address))]);
+    const byAddress = Map.groupBy(payments, ({ address }) => address);
+    const ids = await this.#addresses.knownIds([...byAddress.keys()]);
     const asked: Asked[] = [];
-    for (const { address, amount } of fresh) {
-      if (this.#takers.has(takerKey(address, true, amount))) continue;
-      for (const isOwn of [true, false]) {
-        this.#takers.set(takerKey(address, isOwn, amount), undefined);
-        const addressId = ids.get(address);
-        if (addressId !== undefined) asked.push({ address, addressId, isOwn, amount });
+    for (const [address, paid] of byAddress) {
+      const addressId = ids.get(address);
+      for (const amount of greatestOf(paid.map(({ amount }) => amount))) {
+        if (this.#takers.has(takerKey(address, true, amount))) continue;
+        for (const isOwn of [true, false]) {
+          this.#takers.set(takerKey(address, isOwn, amount), undefined);
+          if (addressId !== undefined) asked.push({ address, addressId, isOwn, amount });
+        }
       }
     }
     const places = new Map<string, Place>();
@@ -187,6 +192,13 @@ interface Key {
 const keyOf = ({ txIndex, addressId }: Key) => `${txIndex} ${addressId}`;
 const rowKey = (txIndex: number, address: string) => `${txIndex} ${address}`;
 const takerKey = (address: string, isOwn: boolean, amount: bigint) => `${isOwn} ${amount} ${address}`;
+
+/** Amounts of an address that are read ahead. */
+const MOST_AMOUNTS = 3;
+
+function greatestOf(amounts: readonly bigint[]): readonly bigint[] {
+  return [...new Set(amounts)].sort((a, b) => (a < b ? 1 : -1)).slice(0, MOST_AMOUNTS);
+}
 
 /** A price, and how many dispensers have it, or payments reached it. */
 interface Counted {

@@ -44,14 +44,9 @@ class Blocks {
   async add(time: number): Promise<number> {
     const height = this.next++;
     const common = { findings: [], transactions: [] };
-    const before = await this.#reads();
+    const before = await readsOf(this.#store);
     await this.#store.writeBlocks([{ height, time, hash: `${height}`, previousHash: `${height - 1}`, ...common }]);
-    return (await this.#reads()) - before;
-  }
-
-  async #reads(): Promise<number> {
-    const rows = await this.#store.database.query("SHOW SESSION STATUS LIKE 'Handler_read%'");
-    return rows.reduce((sum, { Value }) => sum + Number(Value), 0);
+    return (await readsOf(this.#store)) - before;
   }
 }
 
@@ -118,3 +113,35 @@ test('a block asks the tables for all of its payments at once, however many addr
   assert.deepEqual(stored.map(Object.values), [[names.length, '0.00000010', String(names.length)]]);
   await store.database.close();
 });
+
+test('payments of many amounts to one address pass its dispensers a few times at most', async () => {
+  const database = await createDatabase('many_amounts');
+  const store = await openDecoderStore(database, { dispenserLimitHeight: 0 });
+  const common = { rawData: null, pubkey: null };
+  const opened = [{ address: 'till', oracleAddress: null, expiration: EXPIRATION, least: 5_000n }];
+  const opens = Array.from({ length: 2_000 }, (_, at) => {
+    const dispensers = { opened, extendedTo: null };
+    return { ...common, hash: `opens ${at}`, source: `owner ${at}`, data: 'opens', outputs: [], dispensers };
+  });
+  const outputs = Array.from({ length: 500 }, (_, vout) => {
+    return { vout, address: 'till', amount: BigInt(vout + 4_501), isPayment: true as const };
+  });
+  const pays = { ...common, hash: 'pays', source: 'buyer', data: '', outputs, dispensers: NO_DISPENSERS };
+  const block = (height: number, transactions: readonly TransactionRow[]) => {
+    return { height, time: height, hash: `${height}`, previousHash: `${height - 1}`, findings: [], transactions };
+  };
+  await store.writeBlocks([block(0, opens)]);
+  const before = await readsOf(store);
+  await store.writeBlocks([block(1, [pays])]);
+  const reads = (await readsOf(store)) - before;
+  assert.ok(reads < 10 * opens.length, `${reads} reads`);
+  const [stored] = await query(database, 'SELECT GROUP_CONCAT(amount) AS amounts FROM transaction_outputs');
+  assert.equal(stored?.['amounts'], '0.00005000');
+  await store.database.close();
+});
+
+/** Returns how many rows and entries of indexes MariaDB has read for the writer. */
+async function readsOf(store: DecoderStore): Promise<number> {
+  const rows = await store.database.query("SHOW SESSION STATUS LIKE 'Handler_read%'");
+  return rows.reduce((sum, { Value }) => sum + Number(Value), 0);
+}

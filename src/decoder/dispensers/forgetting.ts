@@ -105,7 +105,7 @@ export class DispenserForgetting {
 
   async #deleteFrom(table: string, keys: readonly DispenserKey[]): Promise<void> {
     for (const part of pages(keys))
-      await this.#query(`DELETE ${table} FROM ${table} JOIN ${KEYS} USING (tx_index, address_id)`, [part]);
+      await this.#query(`DELETE x FROM ${KEYS} STRAIGHT_JOIN ${table} x USING (tx_index, address_id)`, [part]);
   }
 
   async #deleteGone(height: number): Promise<void> {
@@ -123,9 +123,9 @@ export class DispenserForgetting {
       const found = await this.#query<Ended>(
         `SELECT tx_index AS txIndex, address_id AS addressId, source_id AS sourceId, address, ended FROM dispenser_tills
          FORCE INDEX (dispenser_tills_ended) STRAIGHT_JOIN index_addresses ON id = address_id
-         WHERE (ended > ? AND ended <= ?) OR (ended = ? AND ended <= ? AND (tx_index > ? OR (tx_index = ? AND address_id > ?)))
+         WHERE (ended > ? OR (ended = ? AND tx_index > ?) OR (ended = ? AND tx_index = ? AND address_id > ?)) AND ended <= ?
          ORDER BY ended, tx_index, address_id LIMIT ${PAGE}`,
-        [last.ended, to, last.ended, to, last.txIndex, last.txIndex, last.addressId]
+        [last.ended, last.ended, last.txIndex, last.ended, last.txIndex, last.addressId, to]
       );
       if (found.length > 0) yield found;
       if (found.length < PAGE) return;

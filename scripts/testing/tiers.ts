@@ -58,6 +58,7 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'chain-kill',
     'chaos',
     'digest-crowd',
+    'dispenser-kill',
     'explorer-crowd',
     'explorer-stall',
     'federation-chaos',

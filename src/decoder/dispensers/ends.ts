@@ -60,7 +60,8 @@ export class DispenserEnds {
   async undo(height: number): Promise<void> {
     await this.#query(
       `UPDATE dispenser_payments p STRAIGHT_JOIN dispenser_tills w USING (tx_index, address_id)
-       JOIN dispensers d USING (tx_index, address_id) ${OPENS_AGAIN} WHERE p.block_index = ?`,
+       JOIN dispensers d USING (tx_index, address_id) ${OPENS_AGAIN}, w.least = ${LEAST_PRICE}
+       WHERE p.block_index = ?`,
       [height]
     );
     for (let from: number | undefined = -1; from !== undefined; ) {
@@ -89,6 +90,5 @@ export class DispenserEnds {
   }
 }
 
-/** Bounds that hold whatever was undone: the time and the least price of the opening. */
-const OPENS_AGAIN = `SET d.expired_block_index = NULL, w.ended = NULL, w.due = COALESCE(d.expiration, 0),
-  w.least = ${LEAST_PRICE}`;
+/** Its due time is a bound that holds whatever was undone. */
+const OPENS_AGAIN = 'SET d.expired_block_index = NULL, w.ended = NULL, w.due = COALESCE(d.expiration, 0)';

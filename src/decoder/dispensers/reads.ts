@@ -45,8 +45,8 @@ export class DispenserReads implements DispensersBefore {
    * Reads ahead what payments will ask for, many per statement: a block may pay tens of thousands of addresses that
    * somebody has watched.
    *
-   * Of each address the greatest amounts: what the others find depends on who takes these, and a search for each of them
-   * would pass all dispensers of the address.
+   * It reads for the greatest amounts of each address alone: what the others find depends on who takes these, and a
+   * search for each of them would pass all dispensers of the address.
    */
   async prepare(payments: readonly { readonly address: string; readonly amount: bigint }[]): Promise<void> {
     const byAddress = Map.groupBy(payments, ({ address }) => address);

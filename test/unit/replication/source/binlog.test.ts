@@ -4,6 +4,7 @@ import { inflateSync } from 'node:zlib';
 import { isOfEvent, type LogFault } from '../../../../src/replication/source/binlog/log-faults.ts';
 import { type BinlogPosition, isAtLeast } from '../../../../src/replication/source/binlog/position.ts';
 import { tablesOfStatement } from '../../../../src/replication/source/binlog/statement.ts';
+import { obstacleOf } from '../../../../src/replication/source/binlog/support.ts';
 import { TouchedLog, TouchedTables } from '../../../../src/replication/source/binlog/touched.ts';
 import { ValueSet } from '../../../../src/replication/source/binlog/value-set.ts';
 import { spansOf } from '../../../../src/replication/source/changes/spans.ts';
@@ -85,6 +86,23 @@ test('a statement with data may have changed every table: a trigger or a functio
   }
   const parts = 'PARTITION BY RANGE (i) (PARTITION p VALUES LESS THAN (9), PARTITION q VALUES IN (1))';
   assert.deepEqual(named(`CREATE TABLE parts (i INT) ${parts}`), []);
+});
+
+test('settings by which the log does not name every changed row are named, with what to set', () => {
+  const good = { log_bin: 'ON', binlog_format: 'ROW', binlog_row_image: 'FULL', log_slave_updates: 'OFF' };
+  const obstacle = (others: Readonly<Record<string, string>>, slaves = 0) =>
+    obstacleOf(new Map(Object.entries({ ...good, ...others })), slaves);
+  assert.equal(obstacle({}), null);
+  assert.equal(obstacle({ binlog_row_image: 'NOBLOB' }), null);
+  assert.match(obstacle({ log_bin: 'OFF' }) ?? '', /start it with log_bin/);
+  for (const format of ['MIXED', 'STATEMENT'])
+    assert.match(obstacle({ binlog_format: format }) ?? '', /set binlog_format = ROW/);
+  for (const image of ['MINIMAL', 'FULL_NODUP'])
+    assert.match(obstacle({ binlog_row_image: image }) ?? '', /set binlog_row_image = FULL or NOBLOB/);
+  assert.match(obstacle({ lower_case_table_names: '2' }) ?? '', /lower_case_table_names/);
+  const relaying = [obstacle({}, 1), obstacle({ gtid_slave_pos: '0-1-7' }), obstacle({ wsrep_on: 'ON' })];
+  for (const reason of relaying) assert.match(reason ?? '', /start it with log_slave_updates/);
+  assert.equal(obstacle({ log_slave_updates: 'ON', gtid_slave_pos: '0-1-7' }, 1), null);
 });
 
 test('an event that cannot be read is told from a connection that ended', () => {

@@ -186,6 +186,12 @@ export const PANELS: readonly Panel[] = [
     ['sync_actor_event_loop_delay_seconds', DATABASE],
     ['nodejs_eventloop_lag_p99_seconds', 'main thread']
   ],
+  [
+    'Threads',
+    'What runs',
+    'short',
+    ['count by (service, version, node) (platform_build_info)', '{{service}} {{version}}, Node {{node}}']
+  ],
   ['Threads', 'Memory', 'bytes', ['sync_actor_heap_bytes', DATABASE], ['process_resident_memory_bytes', 'process']],
   [
     'Threads',

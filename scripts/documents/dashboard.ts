@@ -6,6 +6,16 @@ import { FOLDED, PANELS } from './dashboard-panels.ts';
 /** Path of the dashboard. */
 export const DASHBOARD_FILE = join(ROOT, 'ops', 'dashboard.json');
 
+/** A metric in a query, and the beginning of its selector where it has one. */
+const METRIC = /\b(?:sync|decoder|indexer|explorer|tracker|hub|encoder|miner|platform|nodejs|process)_[a-z0-9_]+\{?/g;
+
+/** Returns a query for the instances that the dashboard's variable names. */
+function ofInstances(query: string): string {
+  return query.replace(METRIC, (metric) =>
+    metric.endsWith('{') ? `${metric}instance=~"$instance",` : `${metric}{instance=~"$instance"}`
+  );
+}
+
 const WIDTH = 12;
 const HEIGHT = 8;
 
@@ -26,7 +36,7 @@ export function renderDashboard(): string {
       fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },
       gridPos: { x: (index % 2) * WIDTH, y: y + Math.floor(index / 2) * HEIGHT, w: WIDTH, h: HEIGHT },
       targets: queries.map(([expr, legendFormat], number) => ({
-        expr,
+        expr: ofInstances(expr),
         legendFormat,
         refId: String.fromCharCode(65 + number)
       }))
@@ -38,13 +48,25 @@ export function renderDashboard(): string {
       : [{ ...head, panels: [] }, ...placed].map(numbered);
   });
   const source = { name: 'source', label: 'Data source', type: 'datasource', query: 'prometheus' };
+  const instance = {
+    name: 'instance',
+    label: 'Instance',
+    type: 'query',
+    datasource: { type: 'prometheus', uid: '$source' },
+    query: 'label_values(platform_build_info, instance)',
+    refresh: 2,
+    multi: true,
+    includeAll: true,
+    allValue: '.*',
+    current: { text: 'All', value: '$__all' }
+  };
   const dashboard = {
     uid: 'platform-node',
     title: 'platform-node',
     schemaVersion: 39,
     refresh: '10s',
     time: { from: 'now-1h', to: 'now' },
-    templating: { list: [source] },
+    templating: { list: [source, instance] },
     panels
   };
   return `${JSON.stringify(dashboard, null, 2)}\n`;

@@ -21,7 +21,7 @@ export async function explorerDocument(): Promise<OpenApi> {
     env: { NETWORK: 'LTC' },
     unneeded: () => Object.keys(explorerVariables)
   });
-  const base = await openServiceBase('explorer', undefined, createMetrics({ service: 'explorer', actors: () => [] }));
+  const base = await openServiceBase('explorer', config, createMetrics({ service: 'explorer', actors: () => [] }));
   const app = createExplorerApp({
     ...base,
     config,

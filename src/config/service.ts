@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { defaultStateDirectory } from './state-directory.ts';
 import { readFirstToken, readTokens } from './tokens.ts';
+import { tracingVariables } from './tracing.ts';
 import { choice, integer, list, parsed, port, readBaseUrl, text, type Values, type Variable } from './variables.ts';
 
 /** Origins of programs that are no web pages and browsers of their own kind: extensions, and wallets for phones and desktops. */
@@ -93,10 +94,7 @@ export const frameVariables = {
     secret: true
   }),
   SHUTDOWN_GRACE_MS: integer({ default: 10_000, min: 100, doc: 'ms for a graceful stop' }),
-  OTEL_EXPORTER_OTLP_ENDPOINT: parsed(readBaseUrl, {
-    doc: 'base URL of an OpenTelemetry collector (OTLP by HTTP) for traces; unset: no traces',
-    example: 'http://127.0.0.1:4318'
-  }),
+  ...tracingVariables,
   LOG_LEVEL: choice(['fatal', 'error', 'warn', 'info', 'debug', 'trace'], {
     default: 'info',
     doc: 'lowest level that is logged'

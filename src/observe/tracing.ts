@@ -3,7 +3,15 @@ import { type Attributes, context, type Span, SpanStatusCode, trace } from '@ope
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
-import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider
+} from '@opentelemetry/sdk-trace';
 import type { FastifyPluginCallback } from 'fastify';
 import { type ActorName, actorKey } from '../wire/state/actor.ts';
 import type { SpanRecord } from './counters.ts';
@@ -32,16 +40,42 @@ interface Tracing extends Trace {
   close(): Promise<void>;
 }
 
+/** Collector of traces, and the traces that it gets. */
+interface TracingOptions {
+  /** Base URL of a collector that takes OTLP by HTTP. */
+  readonly endpoint: string;
+  /** Header fields of each request to it. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Attributes of this process, with `service.name` and `service.version`. */
+  readonly resource: Readonly<Record<string, string>>;
+  /** Rule by which traces are kept, as OpenTelemetry names it: `parentbased_always_on`. */
+  readonly sampler: string;
+  /** Part that a rule by ratio keeps, 0 to 1. */
+  readonly ratio: number;
+}
+
+/** Returns the rule by which traces are kept. Without a decision of a caller, `parentbased_` decides as the rest of its name. */
+function samplerOf({ sampler: name, ratio }: TracingOptions): Sampler {
+  const own = name.replace('parentbased_', '');
+  const root = { always_on: new AlwaysOnSampler(), always_off: new AlwaysOffSampler() }[own];
+  const sampler = root ?? new TraceIdRatioBasedSampler(ratio);
+  return own === name ? sampler : new ParentBasedSampler({ root: sampler });
+}
+
 /**
  * Opens traces by OpenTelemetry. Import this file only when they are wanted: it alone loads the packages.
  *
- * @param endpoint base URL of a collector that takes OTLP by HTTP
  * @see https://opentelemetry.io/docs/specs/otlp/#otlphttp
  */
-export function openTracing(endpoint: string, service: { readonly name: string; readonly version: string }): Tracing {
-  const exporter = new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis: EXPORT_TIMEOUT_MS });
+export function openTracing(options: TracingOptions): Tracing {
+  const exporter = new OTLPTraceExporter({
+    url: `${options.endpoint}/v1/traces`,
+    headers: { ...options.headers },
+    timeoutMillis: EXPORT_TIMEOUT_MS
+  });
   const provider = new TracerProvider({
-    resource: resourceFromAttributes({ 'service.name': service.name, 'service.version': service.version }),
+    resource: resourceFromAttributes(options.resource),
+    sampler: samplerOf(options),
     spanProcessors: [
       new BatchSpanProcessor({
         exporter,
@@ -58,7 +92,7 @@ export function openTracing(endpoint: string, service: { readonly name: string; 
     requestHook: (span, { method, routeOptions }) => void span.updateName(`${method} ${routeOptions.url ?? 'unknown'}`)
   });
   requests.setTracerProvider(provider);
-  const tracer = provider.getTracer(service.name, service.version);
+  const tracer = provider.getTracer(options.resource['service.name']!, options.resource['service.version']);
   const begin = (name: string, facts: SpanAttributes, from?: number, below?: Span) =>
     tracer.startSpan(
       name,

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { atEnd } from './cleanup.ts';
@@ -7,6 +7,10 @@ import { atEnd } from './cleanup.ts';
 /** One span, as a collector gets it. */
 interface CollectedSpan {
   readonly service: string;
+  /** Attributes of the process that made it. */
+  readonly resource: Readonly<Record<string, string | number>>;
+  /** Header fields of the request with it. */
+  readonly headers: IncomingHttpHeaders;
   readonly name: string;
   readonly traceId: string;
   readonly spanId: string;
@@ -41,8 +45,9 @@ export async function startCollector(): Promise<{ url: string; spans: CollectedS
   const server = createServer(async (request: IncomingMessage, response) => {
     const { resourceSpans } = (await json(request)) as Export;
     for (const { resource, scopeSpans } of resourceSpans) {
-      const service = String(readAttributes(resource.attributes)['service.name']);
-      spans.push(...scopeSpans.flatMap((scope) => scope.spans.map((span) => readSpan(span, service))));
+      const attributes = readAttributes(resource.attributes);
+      const from = { service: String(attributes['service.name']), resource: attributes, headers: request.headers };
+      spans.push(...scopeSpans.flatMap((scope) => scope.spans.map((span) => ({ ...readSpan(span), ...from }))));
     }
     response.writeHead(request.url === '/v1/traces' ? 200 : 404, { 'content-type': 'application/json' }).end('{}');
   });
@@ -55,11 +60,10 @@ export async function startCollector(): Promise<{ url: string; spans: CollectedS
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, spans };
 }
 
-function readSpan(span: OtlpSpan, service: string): CollectedSpan {
+function readSpan(span: OtlpSpan): Omit<CollectedSpan, 'service' | 'resource' | 'headers'> {
   const { name, traceId, spanId, parentSpanId, startTimeUnixNano, endTimeUnixNano, attributes } = span;
   const ms = Number(BigInt(endTimeUnixNano) - BigInt(startTimeUnixNano)) / 1e6;
   return {
-    service,
     name,
     traceId,
     spanId,

@@ -23,6 +23,8 @@ export interface RequestMetrics {
 export interface Metrics extends RequestMetrics {
   /** Counts an entry of an actor's timeline. */
   note(entry: TimelineEntry): void;
+  /** Registers what runs. @param version of the program */
+  tellBuild(version: string): void;
   /** Adds the counters of an actor's thread. */
   add(id: ActorName, counters: Counters): void;
 }
@@ -94,6 +96,11 @@ export function createMetrics({ service, actors, describe }: MeasuredService): M
       const own = takeCounters(); // of the main thread
       if (own) take({}, own);
       return registry.metrics();
+    },
+    tellBuild(version) {
+      const build = { service, version, node: process.versions.node };
+      const name = 'platform_build_info';
+      new Gauge({ name, help: '1, with what runs', labelNames: Object.keys(build), registers }).set(build, 1);
     },
     tellReadiness: (words, read) => {
       readReadiness = async () => {

@@ -2,6 +2,7 @@ import type { ChainNetwork } from '../../coin/chains.ts';
 import { NodeRpc } from '../../coin/node/node-rpc.ts';
 import { type NodeConfig, networkOf, nodeRpcOf } from '../../config/node.ts';
 import type { FrameConfig, StateConfig } from '../../config/service.ts';
+import type { TracingConfig } from '../../config/tracing.ts';
 import type { Logger } from '../../log.ts';
 import { createMetrics } from '../../observe/metrics/metrics.ts';
 import { describeNode } from '../../observe/metrics/node.ts';
@@ -20,7 +21,7 @@ interface NodeServiceParts extends RpcAppDeps, Pick<ServiceBase, 'trace'> {
 /** A service that works on its main thread and uses a coin node. */
 interface NodeService {
   readonly service: OpenedBy;
-  readonly config: NodeConfig & StateConfig & Pick<FrameConfig, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'SHUTDOWN_GRACE_MS'>;
+  readonly config: NodeConfig & StateConfig & TracingConfig & Pick<FrameConfig, 'SHUTDOWN_GRACE_MS'>;
   readonly log: Logger;
   readonly place: Omit<ListenPlace, 'service' | 'log'>;
   /** Further attempts of a call that got no answer. */

@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import type { FastifyPluginCallback } from 'fastify';
 import manifest from '../../../package.json' with { type: 'json' };
+import type { TracingConfig } from '../../config/tracing.ts';
 import type { Counters } from '../../observe/counters.ts';
 import type { Metrics } from '../../observe/metrics/metrics.ts';
 import { NO_TRACE, type Trace } from '../../observe/trace.ts';
@@ -25,20 +27,36 @@ export interface ServiceBase {
   close(): Promise<void>;
 }
 
+/** Opens traces where the configuration wants them. @param name of the service where the configuration gives none */
+async function openTracing(config: TracingConfig, name: string) {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: named } = config;
+  if (endpoint === undefined || config.OTEL_SDK_DISABLED) return undefined;
+  const tracing = await import('../../observe/tracing.ts');
+  return tracing.openTracing({
+    endpoint,
+    headers: Object.fromEntries(config.OTEL_EXPORTER_OTLP_HEADERS ?? []),
+    // Two processes of one name have instances of their own.
+    resource: {
+      'service.name': name,
+      'service.version': manifest.version,
+      'service.instance.id': randomUUID(),
+      ...Object.fromEntries(config.OTEL_RESOURCE_ATTRIBUTES ?? []),
+      ...(named === undefined ? {} : { 'service.name': named })
+    },
+    sampler: config.OTEL_TRACES_SAMPLER,
+    ratio: config.OTEL_TRACES_SAMPLER_ARG ?? 1
+  });
+}
+
 /**
  * Opens it. What makes traces is not even loaded where nobody takes them.
  *
  * @param service as traces name it, like `sync server`
- * @param collector OTEL_EXPORTER_OTLP_ENDPOINT
  */
-export async function openServiceBase(
-  service: string,
-  collector: string | undefined,
-  metrics: Metrics
-): Promise<ServiceBase> {
+export async function openServiceBase(service: string, config: TracingConfig, metrics: Metrics): Promise<ServiceBase> {
   const { name, version } = manifest;
-  const traced = { name: `${name} ${service}`, version };
-  const tracing = collector ? (await import('../../observe/tracing.ts')).openTracing(collector, traced) : undefined;
+  metrics.tellBuild(version);
+  const tracing = await openTracing(config, `${name} ${service}`);
   return {
     version,
     consoleFiles: await prepareConsoleFiles(readWebFiles()),

@@ -1,4 +1,5 @@
 import type { FrameConfig, StateConfig } from '../../config/service.ts';
+import type { TracingConfig } from '../../config/tracing.ts';
 import type { Logger } from '../../log.ts';
 import type { Metrics } from '../../observe/metrics/metrics.ts';
 import { findKeptDirectory } from '../../process/kept-directory.ts';
@@ -19,7 +20,7 @@ interface Composition<Opened extends OpenedParts> {
   readonly service: OpenedBy;
   /** Mode of a service that has modes; log lines and traces name it. */
   readonly mode?: string;
-  readonly config: Pick<FrameConfig, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'SHUTDOWN_GRACE_MS'> & Partial<StateConfig>;
+  readonly config: TracingConfig & Pick<FrameConfig, 'SHUTDOWN_GRACE_MS'> & Partial<StateConfig>;
   readonly log: Logger;
   readonly place: Omit<ListenPlace, 'service' | 'log'>;
   readonly metrics: Metrics;
@@ -57,7 +58,7 @@ export async function openService<Opened extends OpenedParts>(
   const title = [service.name, mode].filter(Boolean).join(' ');
   const ended = Promise.withResolvers<void>();
   ended.promise.catch(() => undefined); // whoever waits for it is told; it may end while nobody does
-  const base = await openServiceBase(title, config.OTEL_EXPORTER_OTLP_ENDPOINT, metrics);
+  const base = await openServiceBase(title, config, metrics);
   const { STATE_DIR: state } = config; // sync has a directory of its own
   const stateDirectory = state === undefined ? null : await findKeptDirectory(state, service.name, place, log);
   const opened = await open({ ...base, charts: service.actors, stateDirectory }, ended.reject);

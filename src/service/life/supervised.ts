@@ -4,6 +4,7 @@ import { actorEntry } from '../../../actors/runtime/supervision/actor-handle.ts'
 import { KeptPauses } from '../../../actors/runtime/supervision/kept-pauses.ts';
 import { Supervisor } from '../../../actors/runtime/supervision/supervisor.ts';
 import type { FrameConfig, StateConfig } from '../../config/service.ts';
+import type { TracingConfig } from '../../config/tracing.ts';
 import type { Logger } from '../../log.ts';
 import { createMetrics } from '../../observe/metrics/metrics.ts';
 import { type ActorId, type ActorName, actorKey } from '../../wire/state/actor.ts';
@@ -36,7 +37,7 @@ interface SupervisedService<Report, Asks extends Protocol> {
   readonly service: OpenedBy;
   /** Returns whether it serves the network with this public code, such as LTC. */
   readonly serves: (code: string) => boolean;
-  readonly config: StateConfig & Pick<FrameConfig, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'SHUTDOWN_GRACE_MS'>;
+  readonly config: StateConfig & TracingConfig & Pick<FrameConfig, 'SHUTDOWN_GRACE_MS'>;
   readonly log: Logger;
   readonly place: Omit<ListenPlace, 'service' | 'log'>;
   /** Limits of each loop's thread. */

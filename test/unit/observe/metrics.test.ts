@@ -160,7 +160,7 @@ test('200 with the key, 401 without; answers are counted by route and never by p
 
 /** Names of series in a query: what is followed by a selector, a range, an operator or nothing, and is no function. */
 const namesIn = (query: string): string[] =>
-  query.match(/\b(?:sync|decoder|indexer|hub|encoder|miner|nodejs|process)_[a-z0-9_]+/g) ?? [];
+  query.match(/\b(?:sync|decoder|indexer|hub|encoder|miner|platform|nodejs|process)_[a-z0-9_]+/g) ?? [];
 
 const STANDING = {
   phase: 'leading',
@@ -198,6 +198,7 @@ test('every metric of ours is on the dashboard, and dashboard and alerts ask for
       }
     })
   );
+  others[0]!.tellBuild('1.2.3');
   const texts = await Promise.all([open('server'), open('client'), ...others].map((metrics) => metrics.render()));
   const typed = [...texts.join('\n').matchAll(/^# TYPE (\S+) (\S+)$/gm)];
   const known = new Set(
@@ -287,6 +288,26 @@ test('a service tells the word that /readyz says', async () => {
     await metrics.render(),
     /^miner_readiness\{state="unavailable"\} 1\nminer_readiness\{state="ready"\} 0$/m
   );
+});
+
+test('each query of the dashboard is for the instances that its variable names', () => {
+  const { panels } = JSON.parse(readFileSync(DASHBOARD_FILE, 'utf8')) as { panels: Panel[] };
+  const queries = panels
+    .flatMap((panel) => [panel, ...(panel.panels ?? [])])
+    .flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+  assert.ok(queries.length > 100);
+  for (const query of queries) {
+    const chosen = query.match(/\binstance=~"\$instance"/g) ?? [];
+    assert.equal(chosen.length, query.match(/\b(?!le\b)[a-z]+_[a-z0-9_]+(?=\{)/g)?.length, query);
+    assert.ok(chosen.length > 0, query);
+  }
+});
+
+test('a service tells its version and that of Node', async () => {
+  const metrics = createMetrics({ service: 'miner', actors: () => [] });
+  metrics.tellBuild('1.2.3');
+  const text = await metrics.render();
+  assert.ok(text.includes(`platform_build_info{service="miner",version="1.2.3",node="${process.versions.node}"} 1`));
 });
 
 test('ops/dashboard.json is as it is generated; if not: npm run dashboard', () => {

@@ -113,3 +113,18 @@ test('a name is found in code, and not in a text or a comment', () => {
   const lines = ['const told = 1; // told', "const a = 'said';", 'f({ ours: /theirs/ });'];
   assert.deepEqual(emptyNames(lines.join('\n')), ['1 told', '3 ours']);
 });
+
+/** The field `database` of a log line, as far as it stands beside its call. */
+const LOGGED = /\b(?:child|trace|debug|info|warn|error|fatal)\(\s*\{[^{}]*?\bdatabase\b(?::\s*(\w+))?/g;
+const KEYS = ['databaseKey', 'actorKey', 'key', 'resource'];
+
+test("the field database of a log line is a key such as indexer/litecoin/mainnet: MariaDB's name is its schema", () => {
+  const read = globSync('{src,actors,workers}/**/*.ts').flatMap((file) =>
+    [...readFileSync(file, 'utf8').matchAll(LOGGED)].map(([, value]) => ({ file, value }))
+  );
+  assert.ok(read.length > 10, `${read.length} lines`);
+  assert.deepEqual(
+    read.filter(({ value }) => !KEYS.includes(value ?? '')),
+    []
+  );
+});

@@ -9,6 +9,7 @@ import { FaultNotes } from '../../src/explorer/read/fault-notes.ts';
 import { type DatabasePair, Replicas } from '../../src/explorer/read/replicas.ts';
 import { distanceOf, type ExplorerReport } from '../../src/explorer/report.ts';
 import { createLogger } from '../../src/log.ts';
+import { actorKey } from '../../src/wire/state/actor.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 import { openReplica } from './replica.ts';
 
@@ -35,7 +36,10 @@ const PROBE_INTERVAL_MS = 1_000;
 
 const data = workerData as ExplorerActorData;
 const [{ indexer: first }] = data.replicas;
-const log = createLogger('explorer', data.logLevel).child({ database: first.name });
+const log = createLogger('explorer', data.logLevel).child({
+  database: actorKey({ kind: 'explorer', chain: data.chain, network: data.network }),
+  schema: first.name
+});
 const stopping = new AbortController();
 const host = hostActor<ExplorerAsks, Record<never, never>, ExplorerNotices>({
   handlers: {

@@ -7,6 +7,7 @@ import type { RowPage } from '../../src/hub/store/row-page.ts';
 import type { RunStatement } from '../../src/hub/store/statements.ts';
 import { createLogger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
+import { actorKey } from '../../src/wire/state/actor.ts';
 import { Transferred } from '../runtime/channel.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 
@@ -23,7 +24,10 @@ export interface HubActorData {
 const MAILBOX_LIMIT = 300;
 
 const data = workerData as HubActorData;
-const log = createLogger('hub', data.logLevel).child({ database: data.database.name });
+const log = createLogger('hub', data.logLevel).child({
+  database: actorKey({ kind: 'hub', chain: 'all', network: 'all' }),
+  schema: data.database.name
+});
 const stopping = new AbortController();
 const host = hostActor<HubAsks, Record<never, never>, HubNotices>({
   handlers: {

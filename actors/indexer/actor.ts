@@ -5,10 +5,14 @@ import type { IndexerReport } from '../../src/indexer/loop/report.ts';
 import { type IndexerActorData, IndexerThread } from '../../src/indexer/loop/thread.ts';
 import { rulesOf } from '../../src/indexer/profile/rules.ts';
 import { createLogger } from '../../src/log.ts';
+import { actorKey } from '../../src/wire/state/actor.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 
 const data = workerData as IndexerActorData;
-const log = createLogger('indexer', data.logLevel).child({ database: data.indexer.name });
+const log = createLogger('indexer', data.logLevel).child({
+  database: actorKey({ kind: 'indexer', chain: data.chain, network: data.network }),
+  schema: data.indexer.name
+});
 const rules = rulesOf(data.profile, chainNetwork(data.chain, data.network), data.commitmentDomain);
 const answers = new IndexerAnswers({
   ledger: data.indexer,

@@ -5,6 +5,7 @@ import type { PricesNotices } from '../../src/hub/store/asks.ts';
 import { openHubDatabase } from '../../src/hub/store/database.ts';
 import { createLogger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
+import { actorKey } from '../../src/wire/state/actor.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 
 /** Start data of a prices actor's thread. */
@@ -15,7 +16,10 @@ export interface PricesActorData {
 }
 
 const data = workerData as PricesActorData;
-const log = createLogger('hub', data.logLevel).child({ database: data.database.name });
+const log = createLogger('hub', data.logLevel).child({
+  database: actorKey({ kind: 'prices', chain: 'all', network: 'all' }),
+  schema: data.database.name
+});
 const stopping = new AbortController();
 let stopOracle: () => void = () => undefined;
 const host = hostActor<Record<never, never>, Record<never, never>, PricesNotices>({

@@ -21,6 +21,7 @@ import { type ReportedReplica, replicaReport } from '../../src/replication/repli
 import { ReplicaAudit } from '../../src/replication/replica/verifying/audit.ts';
 import { ReplicaCheckpoints } from '../../src/replication/replica/verifying/checkpoints.ts';
 import { ReplicaIndexMap } from '../../src/replication/replica/verifying/index-map.ts';
+import { databaseKey } from '../../src/wire/data/database.ts';
 import { stateText } from '../runtime/observe.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 import { databaseBreaker } from '../runtime/thread/circuit.ts';
@@ -33,7 +34,7 @@ const TRIAL_TIMEOUT_MS = 60_000;
 const TREE_TASK_DEADLINE_MS = 3_600_000;
 
 const data = workerData as ReplicaActorData;
-const log = createLogger('replica', data.logLevel).child({ database: data.id });
+const log = createLogger('replica', data.logLevel).child({ database: databaseKey(data.id) });
 const connections = new ReplicaConnections(data);
 const stopped = Promise.withResolvers<void>();
 const { schedule: changed } = new SparseReport(() => report(), REPORT_INTERVAL_MS);

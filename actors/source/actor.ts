@@ -10,6 +10,7 @@ import { sourceActors, sourceEffects } from '../../src/replication/source/effect
 import { PollPace } from '../../src/replication/source/feed/poll-pace.ts';
 import { type ReportedSource, sourceReport } from '../../src/replication/source/report.ts';
 import { Source } from '../../src/replication/source/source.ts';
+import { databaseKey } from '../../src/wire/data/database.ts';
 import { stateText } from '../runtime/observe.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 import { databaseBreaker } from '../runtime/thread/circuit.ts';
@@ -20,7 +21,7 @@ const REPORT_INTERVAL_MS = 1_000;
 const TRIAL_TIMEOUT_MS = 10 * 60_000;
 
 const data = workerData as SourceActorData;
-const log = createLogger('source', data.logLevel).child({ database: data.id });
+const log = createLogger('source', data.logLevel).child({ database: databaseKey(data.id) });
 const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
   log,
   stop: async (graceMs) => {

@@ -9,6 +9,7 @@ import type {
 } from '../../src/hub/federation/node/validator-asks.ts';
 import { createLogger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
+import { actorKey } from '../../src/wire/state/actor.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 
 /** Start data of a validator actor's thread. */
@@ -24,7 +25,10 @@ export interface ValidatorActorData {
 const MAILBOX_LIMIT = 1_100;
 
 const { database, settings, rejoin, logLevel } = workerData as ValidatorActorData;
-const log = createLogger('hub', logLevel).child({ database: database.name });
+const log = createLogger('hub', logLevel).child({
+  database: actorKey({ kind: 'validator', chain: 'all', network: 'all' }),
+  schema: database.name
+});
 /** The part of the thread that runs, once its database answers. */
 let running: RunningHub | null = null;
 const host = hostActor<ValidatorAsks, Record<never, never>, ValidatorNotices>({

@@ -7,6 +7,7 @@ import { NodeChain } from '../coin/node/node-chain.ts';
 import { NodeRpc, type NodeRpcOptions } from '../coin/node/node-rpc.ts';
 import { createLogger, type Logger } from '../log.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
+import { actorKey } from '../wire/state/actor.ts';
 import { ChainLoop, type ChainLoopOptions } from './loop.ts';
 import { MempoolLoop, type MempoolSteps } from './mempool-loop.ts';
 import { scanParallelism } from './range-feed.ts';
@@ -64,7 +65,10 @@ export class ChainThread<T extends Tasks> {
 
   constructor(service: 'decoder' | 'tracker', { chain, network, node, coordinates, logLevel }: ChainThreadData) {
     this.#service = service;
-    this.log = createLogger(service, logLevel).child({ database: coordinates.name });
+    this.log = createLogger(service, logLevel).child({
+      database: actorKey({ kind: service, chain, network }),
+      schema: coordinates.name
+    });
     this.network = chainNetwork(chain, network);
     this.rpc = new NodeRpc(node);
     this.chain = new NodeChain(this.rpc);

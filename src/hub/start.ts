@@ -334,7 +334,7 @@ export async function startHub(
     } else if (config.P2P_VALIDATOR_ADDR !== undefined)
       log.warn('this hub is the only one of its set: it writes directly, as a standalone one');
     if (rejoin && !member) log.warn('--rejoin changes nothing: this hub is of no set');
-    log.info({ host: config.HUB_HOST, port, database: config.HUB_DB_NAME }, `hub ready on ${config.HUB_HOST}:${port}`);
+    log.info({ host: config.HUB_HOST, port, schema: config.HUB_DB_NAME }, `hub ready on ${config.HUB_HOST}:${port}`);
     return { port, ended, stop };
   } catch (caught) {
     await stop();

@@ -1,7 +1,7 @@
 import { type Connection, databaseError, quoteName, refusalOf, rows } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { DbType } from '../../wire/data/database.ts';
-import type { SchemaRecord, TypedTable } from '../../wire/data/schema.ts';
+import type { SchemaRecord, TableClass, TypedTable } from '../../wire/data/schema.ts';
 import { findUncarried, NEEDED_TABLES, whyUncarried } from '../tables/carried.ts';
 import { classByName, classifyTables, UNSEEN } from '../tables/classify.ts';
 import { printAdditions, printChanges, printFinish, printTable, type TableDdl } from '../tables/ddl.ts';
@@ -11,7 +11,7 @@ import { setAside } from './gone-tables.ts';
 
 /** The tables of a source's schema that a replica keeps, parents first, with the statements that make them. */
 export interface SchemaPlan {
-  readonly tables: readonly { readonly table: TypedTable; readonly ddl: TableDdl }[];
+  readonly tables: readonly { readonly table: TypedTable; readonly class: TableClass; readonly ddl: TableDdl }[];
   /** Null: the source gives definitions only. They name a table's columns, and do not say which columns are gone. */
   readonly fingerprint: string | null;
   /** Returns whether a table of this replica is one that its source has no more. */
@@ -42,9 +42,9 @@ export function planSchema(
   const byName = new Map(typed.map((table) => [table.name, table]));
   const kept = plans.filter((plan) => !UNSEEN.has(plan.class) && (only === null || only.has(plan.name)));
   const names = new Set(kept.map(({ name }) => name));
-  const tables = kept.map(({ name }) => {
+  const tables = kept.map(({ name, class: tableClass }) => {
     const table = withReferencesTo(names, byName.get(name)!);
-    return { table, ddl: printTable(table) };
+    return { table, class: tableClass, ddl: printTable(table) };
   });
   const isUnseen = (name: string) => UNSEEN.has(classByName(name, dbType, localTables) ?? '');
   const isKnown = (name: string) => byName.has(name) || (record.fingerprint === undefined && !notReplicated.has(name));

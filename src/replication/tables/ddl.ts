@@ -159,18 +159,35 @@ function referenceFacts({
   return JSON.stringify([name, columns, referencedTable, referencedColumns, rules]);
 }
 
-/** Returns a text of the facts that decide which rows a table can hold; servers of several versions give the same text. */
+/**
+ * Returns a text of the facts that decide which rows a table can hold, and the values that it makes itself: no comparison covers those.
+ * Servers of several versions give the same text.
+ */
 export function holdingOf({ columns, keys }: TypedTable): string {
+  const unique = keys.filter((key) => key.unique);
+  const inUnique = new Set(unique.flatMap((key) => key.columns.map(({ name }) => name)));
   const names = columns.map((column) => [
     column.name,
     plainType(column),
     column.charset,
     column.nullable,
-    !column.generated
+    column.autoIncrement,
+    madeBy(column),
+    inUnique.has(column.name) ? equalityOf(column) : null
   ]);
-  const unique = keys.filter((key) => key.unique).map((key) => key.columns.map(({ name, prefix }) => [name, prefix]));
+  const keyed = unique.map((key) => key.columns.map(({ name, prefix }) => [name, prefix]));
   const sorted = (list: readonly unknown[]) => list.map((item) => JSON.stringify(item)).sort();
-  return JSON.stringify([sorted(names), sorted(unique)]);
+  return JSON.stringify([sorted(names), sorted(keyed)]);
+}
+
+/** Returns how a generated column's values are made; null for a column of values that are stored as they come. */
+function madeBy({ generated }: TypedColumn): readonly unknown[] | null {
+  return generated && [reprintExpression(generated.expression, null), generated.stored];
+}
+
+/** Returns which texts a unique key takes for the same; the usual collation differs between versions, and whether it knows case does not. */
+function equalityOf({ collation }: TypedColumn): readonly boolean[] | null {
+  return collation === null ? null : [/_(bin|cs)$/.test(collation), /_nopad_/.test(collation)];
 }
 
 function refuse(table: string, part: string, reason: string): never {
@@ -312,7 +329,6 @@ function plainType({ type }: Pick<TypedColumn, 'type'>): string {
 /** Returns everything of a column that decides what rows it holds. */
 function factsOf(column: TypedColumn | undefined): string {
   if (!column) return '';
-  const { nullable, collation, autoIncrement, generated, invisible = false } = column;
-  const made = generated && [reprintExpression(generated.expression, null), generated.stored];
-  return JSON.stringify([plainType(column), nullable, collation, autoIncrement, made, invisible]);
+  const { nullable, collation, autoIncrement, invisible = false } = column;
+  return JSON.stringify([plainType(column), nullable, collation, autoIncrement, madeBy(column), invisible]);
 }

@@ -91,8 +91,9 @@ test('a server set for other programs: no setting of it reaches our sessions, an
   const column = { name: 'a', type: 'int(11)', nullable: true, default: null, charset: null, collation: null };
   const rest = { autoIncrement: false, onUpdate: null, generated: null, json: false };
   const table = { name: 'Upper', engine: 'InnoDB', columns: [{ ...column, ...rest }], keys: [], foreignKeys: [] };
-  await assert.rejects(recreateTables(connection, [{ table, ddl: { create: '', afterLoad: [] } }]), (fault: Error) =>
-    /Upper.*lower_case_table_names=0.*SCHEMA_REFUSED/.test(fault.message)
+  await assert.rejects(
+    recreateTables(connection, [{ table, class: 'mutable', ddl: { create: '', afterLoad: [] } }]),
+    (fault: Error) => /Upper.*lower_case_table_names=0.*SCHEMA_REFUSED/.test(fault.message)
   );
   await connection.query('SET GLOBAL max_allowed_packet = 1048576');
   await connection.end();

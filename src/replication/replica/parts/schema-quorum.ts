@@ -10,9 +10,13 @@ type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources'>;
 const ASK_LIMIT_MS = 10_000;
 const MAX_NAMED = 20;
 
+/** Facts of a table that must be the same at a majority: those that decide what rows it holds, or its whole definition. */
+export type Sameness = 'holding' | 'whole';
+
 /**
  * Checks, with VERIFY_HASHES, that a strict majority of the configured sources has each table that would be made,
- * changed or set aside as the followed source has it. Keys that are not unique, collations and references may differ.
+ * changed or set aside as the followed source has it. Keys that are not unique, collations and references may differ as long as the
+ * rows of the replica fit them, and the table has the same class.
  *
  * @throws {PlatformError} SOURCE_INVALID naming the tables: another source is followed then
  */
@@ -20,6 +24,7 @@ export async function confirmSchema(
   replica: Parts,
   plan: SchemaPlan,
   changes: readonly TableChange[],
+  sameness: Sameness,
   signal: AbortSignal
 ): Promise<void> {
   const { verifyHashes, sources: configured } = replica.data;
@@ -31,10 +36,12 @@ export async function confirmSchema(
   const plans = [[followed, plan] as const, ...(await Promise.all(asked))];
   signal.throwIfAborted();
   const reports = (table: string) =>
-    new Map(plans.flatMap(([{ client }, each]) => (each === null ? [] : [[client.url, holding(each, table)]])));
+    new Map(
+      plans.flatMap(([{ client }, each]) => (each === null ? [] : [[client.url, holding(each, table, sameness)]]))
+    );
   const tables = changes
     .map(({ table }) => table)
-    .filter((table) => majorityOf(reports(table), configured.length, marksOf) !== holding(plan, table));
+    .filter((table) => majorityOf(reports(table), configured.length, marksOf) !== holding(plan, table, sameness));
   if (tables.length === 0) return;
   const { url } = followed.client;
   followed.dissents++;
@@ -57,8 +64,10 @@ async function askPlan(replica: Parts, record: SourceRecord, signal: AbortSignal
 }
 
 /** Returns the definition of a table: null where the source has none, an empty text for one that no replica can make. */
-function holding({ tables, notReplicated }: SchemaPlan, name: string): string | null {
+function holding({ tables, notReplicated }: SchemaPlan, name: string, sameness: Sameness): string | null {
   if (notReplicated.has(name)) return '';
   const found = tables.find(({ table }) => table.name === name);
-  return found ? holdingOf(found.table) : null;
+  if (!found) return null;
+  const text = `${found.class} ${holdingOf(found.table)}`;
+  return sameness === 'holding' ? text : `${text} ${JSON.stringify(found.ddl)}`;
 }

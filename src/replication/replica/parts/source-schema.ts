@@ -8,9 +8,12 @@ import { confirmSchema } from './schema-quorum.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources'>;
 
+/** Fingerprint of tables that are half-way to another schema: no source has it, so whichever is followed next, they are brought to its own. */
+const BETWEEN = 'between two schemas';
+
 /**
  * Brings the tables to the source's schema. A replica whose rows do not fit it is loaded again.
- * With VERIFY_HASHES it takes the majority of a block.
+ * With VERIFY_HASHES it takes the majority of a block, and for a definition that the rows do not fit a majority that has it to the letter.
  *
  * @param fingerprint what the source's next rows are made for
  */
@@ -25,8 +28,13 @@ export async function followSourceSchema(
   try {
     await writer.query('SET SESSION max_statement_time = 0'); // a large table takes its time
     const changes = await findChanges(writer, plan);
-    await confirmSchema(replica, plan, changes, signal);
-    const aside = await makeChanges(writer, changes, replica.store.state.height!);
+    await confirmSchema(replica, plan, changes, 'holding', signal);
+    const isTold = fingerprint !== null && changes.length > 0;
+    if (isTold) await writeReplicaState(writer, { schemaFingerprint: BETWEEN });
+    const aside = await makeChanges(writer, changes, replica.store.state.height!).catch(async (caught: unknown) => {
+      if (hasCode(caught, 'ROW_CONTRADICTION')) await confirmSchema(replica, plan, changes, 'whole', signal);
+      throw caught;
+    });
     await writer.query(`SET SESSION max_statement_time = ${STATEMENT_LIMIT_S}`);
     const tables = changes.map(({ table }) => table);
     if (tables.length > 0) log.info({ fingerprint, tables }, 'tables altered to the newer schema of the source');

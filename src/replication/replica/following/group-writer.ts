@@ -125,12 +125,17 @@ export class GroupWriter {
     }
   }
 
-  /** Returns whether rows changed that no message brings: a source says so, or it sent amendments that did not arrive here. */
+  /**
+   * Returns whether rows changed that no message brings: a source says so, it sent amendments that did not arrive here, or another source
+   * sent the block before: this one may have read it later, with rows that changed meanwhile.
+   */
   #misses(messages: readonly BlockMessage[]): boolean {
-    const { state } = this.#replica.store;
-    const { amended_before: sent } = messages[0]!;
-    const isLost = !state.complete && sent != null && sent !== state.amendments;
-    return isLost || messages.some(({ unsettled }) => unsettled === 'unknown');
+    const { store, sources } = this.#replica;
+    const { complete, amendments, source } = store.state;
+    const { amended_before: sent, schema_fingerprint: fingerprint } = messages[0]!;
+    const isLost = !complete && sent != null && sent !== amendments;
+    const isOther = fingerprint !== undefined && source !== null && source !== sources.client.url;
+    return isLost || isOther || messages.some(({ unsettled }) => unsettled === 'unknown');
   }
 
   /** Applies amendments of the replica's block, in order and each once. @throws {PlatformError} as `applyBlocks` */

@@ -90,8 +90,9 @@ export class BinlogChanges {
     return this.#options.mode === 'required' && this.#reason !== null ? `binary log: ${this.#reason}` : null;
   }
 
-  /** Position at which a successor continues; null: it is not known. */
+  /** Position at which a successor continues; null: it is not known, or not all that changed before it was broadcast. */
   get kept(): ServerPosition | null {
+    if (this.#hasGap) return null;
     const began = this.#done && this.#tail?.beginningOf(this.#done.file);
     return this.#done && typeof began === 'number' ? { ...this.#done, began } : this.#done;
   }

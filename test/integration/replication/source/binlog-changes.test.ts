@@ -77,6 +77,13 @@ test('a log that was made anew while nobody followed is another one, also where 
   assert.match(successor.report.reason ?? '', /made anew/);
   const next = await inSnapshot((statements) => successor.upTo(statements));
   assert.equal(next?.touched.isAll, true);
+  assert.equal(
+    successor.kept,
+    null,
+    'what changed before it is sent with this group: who comes before that knows nothing of it'
+  );
+  successor.accept(next.at);
+  assert.ok(successor.kept);
 });
 
 test('a question in a snapshot older than the last group leaves the log to the groups as it is', async () => {

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { cpSync, rmSync } from 'node:fs';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../../../src/devnet/processes/free-port.ts';
+import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
+import { createDatabase, startOwnServer } from '../../../support/mariadb.ts';
+import { sql } from '../../../support/sql.ts';
+import { appendBlocks, createIndexer } from '../../../support/sync/generated-indexer.ts';
+import { startLyingSource } from '../../../support/sync/lying-source.ts';
+import { ReplicaThread } from '../../../support/sync/replica-thread.ts';
+import { PAIR_KEY, startTestHub } from '../../../support/sync/sync-pair.ts';
+import {
+  eventually,
+  type SyncProcess,
+  startSyncProcess,
+  temporaryDirectory
+} from '../../../support/sync/sync-process.ts';
+
+/** More rows than a server knows one by one at its start. */
+const ROWS = 30_000;
+const PATH = '/status/indexer/litecoin/regtest';
+
+const mariaDb = await startOwnServer(['--log-bin=binlog', '--binlog-format=ROW']);
+const source = await createDatabase('changed_source', mariaDb.root);
+await createIndexer(source, { seed: 'changed source', blocks: 5, rows: 100 });
+await sql(
+  source,
+  'CREATE TABLE notes (id INT PRIMARY KEY, n INT NOT NULL)',
+  `INSERT INTO notes SELECT seq, 0 FROM seq_1_to_${ROWS}`
+);
+const hubPort = await startTestHub([['indexer', source]]);
+
+/** A server of the database that can be started again, and a way to it on which digests are withheld for as long as a test says. */
+async function startServer() {
+  const directory = temporaryDirectory('server-state');
+  const env = {
+    HUB_API_HOST: '127.0.0.1',
+    HUB_PORT: hubPort,
+    SYNC_API_KEY: PAIR_KEY,
+    SYNC_MODE: 'server',
+    SYNC_API_PORT: await freePort(),
+    SYNC_STATE_DIR: directory,
+    SYNC_BINLOG: 'required',
+    BLOCK_POLL_INTERVAL: 30
+  };
+  const start = async () => {
+    const process = await startSyncProcess(env);
+    await eventually('it serves', async () => (await process.get(PATH)).status === 200);
+    return process;
+  };
+  let process: SyncProcess = await start();
+  let isHeld = false;
+  const { url } = await startLyingSource(process.url, async (path, body) => {
+    while (isHeld && path.startsWith('/digest/')) await sleep(50);
+    return body;
+  });
+  return {
+    url,
+    directory,
+    stop: () => process.end('SIGKILL'),
+    start: async () => {
+      process = await start();
+    },
+    holdDigests: (held: boolean) => {
+      isHeld = held;
+    },
+    at: async (height: number) =>
+      eventually(`it is at block ${height}`, async () => (await process.get(PATH)).body['block_height'] === height)
+  };
+}
+
+/** A comparison may be under way. */
+const isFollowing = (phase: string) => phase === 'live' || phase === 'verifying';
+
+/** Writes a block: with it the replica is not complete without the changed row, and with digests it becomes equal. */
+async function isCompleteOnlyIfEqual(replica: ReplicaThread, at: DatabaseCoordinates, id: number, release: () => void) {
+  const marker = async () =>
+    (await sql(at, `SELECT complete, (SELECT n FROM notes WHERE id = ${id}) AS n FROM sync_state`))[0]!;
+  const next = await appendBlocks(source, 1, `after a change of ${id}`);
+  await replica.until('at the next block', ({ height }) => height === next);
+  const { complete, n } = await marker();
+  assert.ok(Number(n) === 1 || Number(complete) === 0, 'complete, without a row as its source has it');
+  release();
+  await eventually('complete', async () => Number((await marker())['complete']) === 1);
+  assert.equal(Number((await marker())['n']), 1);
+}
+
+test('a replica that changes to a server which read its block at another moment is complete only when it was compared', async () => {
+  const [first, second] = [await startServer(), await startServer()];
+  await second.at(104);
+  await second.stop();
+  const at = await createDatabase('changed_source_replica', mariaDb.root);
+  const options = { epochSize: 1_000, verifyHashes: false };
+  const replica = new ReplicaThread(at, 'indexer', [first.url, second.url], options);
+  await replica.until('verified', ({ replica: standing }) => standing!.verification === 'verified');
+  const tip = await appendBlocks(source, 2, 'of the first');
+  await replica.isLiveAt(tip);
+  await first.stop();
+  // The second server reads the same blocks later, together with this.
+  await sql(source, 'UPDATE notes SET n = 1 WHERE id = 100');
+  second.holdDigests(true);
+  await second.start();
+  await second.at(tip);
+  await replica.until(
+    'the second is followed',
+    ({ phase }) => isFollowing(phase) && replica.source(second.url)!.state === 'followed'
+  );
+  await isCompleteOnlyIfEqual(replica, at, 100, () => second.holdDigests(false));
+  await replica.end();
+});
+
+test('a replica is complete only when it was compared, where its server was started with an older state directory', async () => {
+  const server = await startServer();
+  const at = await createDatabase('changed_source_older', mariaDb.root);
+  const replica = new ReplicaThread(at, 'indexer', [server.url], { epochSize: 1_000, verifyHashes: false });
+  await replica.until('verified', ({ replica: standing }) => standing!.verification === 'verified');
+  await server.stop();
+  const older = temporaryDirectory('older-state');
+  cpSync(server.directory, older, { recursive: true });
+  await server.start();
+  const tip = await appendBlocks(source, 2, 'above the older state');
+  await replica.isLiveAt(tip);
+  await server.stop();
+  await sql(source, 'UPDATE notes SET n = 1 WHERE id = 200');
+  rmSync(server.directory, { recursive: true });
+  cpSync(older, server.directory, { recursive: true });
+  server.holdDigests(true);
+  await server.start();
+  await server.at(tip);
+  await replica.until('the server is followed again', ({ phase }) => isFollowing(phase));
+  await isCompleteOnlyIfEqual(replica, at, 200, () => server.holdDigests(false));
+  await replica.end();
+});

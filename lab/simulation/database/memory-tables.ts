@@ -10,13 +10,14 @@ export type MemoryResult = MemoryRow[] | { readonly affectedRows: number; readon
 /** Tables of information_schema that hold the parts of CREATE TABLE. */
 const INFORMATION = [
   'COLUMNS (TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, ORDINAL_POSITION, COLUMN_TYPE, IS_NULLABLE, COLUMN_DEFAULT, CHARACTER_SET_NAME, COLLATION_NAME, EXTRA, GENERATION_EXPRESSION)',
-  'TABLES (TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, UPDATE_TIME, CREATE_TIME, AUTO_INCREMENT, TABLE_COMMENT)',
+  'TABLES (TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, UPDATE_TIME, CREATE_TIME, AUTO_INCREMENT, TABLE_COMMENT, CREATE_OPTIONS)',
   'STATISTICS (TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, NON_UNIQUE, COLUMN_NAME, COLLATION, SUB_PART, INDEX_TYPE, SEQ_IN_INDEX)',
   'CHECK_CONSTRAINTS (CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, CHECK_CLAUSE)',
   'KEY_COLUMN_USAGE (CONSTRAINT_SCHEMA, TABLE_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME, REFERENCED_TABLE_SCHEMA, ORDINAL_POSITION)',
   'REFERENTIAL_CONSTRAINTS (CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, DELETE_RULE, UPDATE_RULE)',
   'SCHEMATA (SCHEMA_NAME)',
-  'GLOBAL_STATUS (VARIABLE_NAME, VARIABLE_VALUE)'
+  'GLOBAL_STATUS (VARIABLE_NAME, VARIABLE_VALUE)',
+  'GLOBAL_VARIABLES (VARIABLE_NAME, VARIABLE_VALUE)'
 ];
 /** Statements that are kept prepared; most are sent once, with the values in them. */
 const MAX_PREPARED = 200;
@@ -106,7 +107,7 @@ export class MemoryTables {
     if (known.length > 0) return { affectedRows: 0 };
     this.#sqlite.exec(printCreateTable(parts));
     const comment = /\bCOMMENT='([^']*)'/.exec(sql)?.[1] ?? '';
-    this.#insert('TABLES', [this.#database, name, 'BASE TABLE', 'InnoDB', 0, null, this.#now(), null, comment]);
+    this.#insert('TABLES', [this.#database, name, 'BASE TABLE', 'InnoDB', 0, null, this.#now(), null, comment, '']);
     const isPrinted = sql.startsWith('CREATE TABLE `');
     const { columns, keys } = isPrinted
       ? parseCreateTable(name, sql)

@@ -14,7 +14,7 @@ import {
   valueSql
 } from './ranging.ts';
 import { HIGHEST, LOWEST, mergeSpans, type Span, spansOf, withoutSpans } from './spans.ts';
-import { isSettled, isUnmoved, type TableFacts } from './table-facts.ts';
+import { hasMoved, isSettled, isUnmoved, type TableFacts } from './table-facts.ts';
 import { RANGE_WIDTH, type TableWatch, WINDOW_ROWS } from './table-watch.ts';
 import { stampOf } from './touch-rules.ts';
 import { readLastId } from './watch-reader.ts';
@@ -146,8 +146,9 @@ function depths(
       if (room < 0) continue;
     }
     // The table changed, no block brought it rows, and no other table names its rows: an older row changed.
-    const isKnown = isMoved && watch.times !== undefined && watch.isKnownWhole;
-    const isOlder = isKnown && !withRows.has(plan.name) && !hinted.has(plan);
+    // Where a cache may have lost its time, the look after the block comes to that.
+    const isShown = watch.times !== undefined && (!facts?.isTimed || hasMoved(watch.times, facts));
+    const isOlder = isShown && watch.isKnownWhole && !withRows.has(plan.name) && !hinted.has(plan);
     if (watch.isWhole) chosen.push([look, 'whole']);
     else if (stampOf(plan) !== null && watch.stamp !== null) chosen.push([look, 'stamped']);
     else chosen.push([look, isOlder || (stampOf(plan) !== null && watch.isKnownWhole) ? 'whole' : 'window']);

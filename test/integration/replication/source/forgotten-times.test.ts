@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Connection, connect, rows } from '../../../../src/db/connection.ts';
 import { inSnapshot } from '../../../../src/db/in-snapshot.ts';
@@ -9,19 +9,23 @@ import { memoryAtTip } from '../../../../src/replication/source/reading/memory-s
 import { readTip } from '../../../../src/replication/tables/block-hashes.ts';
 import { readLayout } from '../../../../src/replication/tables/source-layout.ts';
 import { blockMessage } from '../../../../src/wire/data/block.ts';
+import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
 import type { BlockMessage } from '../../../../src/wire/data/messages.ts';
-import { createDatabase, makeServerDirectory } from '../../../support/mariadb.ts';
+import { createDatabase, makeServerDirectory, startOwnServer } from '../../../support/mariadb.ts';
 import { TEST_KEY } from '../../../support/sync/source-thread.ts';
+import { eventually } from '../../../support/sync/sync-process.ts';
 
 const ID = { dbType: 'decoder', chain: 'litecoin', network: 'regtest' } as const;
 const DATABASE = 'forgotten';
 /** A table's times say nothing about what changed within this time. */
 const FRESH_MS = 11_000;
-/** A table of an engine that knows no time of change. */
+/** A table that shows no time of change. */
 const UNTIMED = 'held';
 const TABLES = ['changed', 'rebuilt', 'altered', 'emptied', 'idle'];
 /** Small enough to be read whole, and more than a group reads of a table without a time of change. */
 const ROWS = 3_000;
+/** The least that MariaDB lets its cache of tables hold. */
+const CACHED_TABLES = 400;
 
 const tellsOf = ({ data, updated_rows = {}, deleted_rows = {}, ranges = {} }: BlockMessage, table: string) =>
   [data, updated_rows, deleted_rows, ranges].some((part) => part[table] !== undefined);
@@ -98,8 +102,61 @@ test('rows of a table whose time of change MariaDB forgot are sent: after anothe
   assert.deepEqual(await next(), ['rebuilt', 'altered', 'emptied']);
 });
 
-test('rows of a table whose engine keeps no time of change are sent, without a log', async (t) => {
-  const database = await createDatabase('untimed');
+const PARTITIONS = 'PARTITION BY RANGE (id) (PARTITION a VALUES LESS THAN (9), PARTITION b VALUES LESS THAN MAXVALUE)';
+/** Tables of which a change moves no time at once: the end of their definitions, and a change. */
+const STANDING: readonly (readonly [what: string, definition: string, change: string])[] = [
+  ['an engine that keeps no time', 'ENGINE = MEMORY', `UPDATE ${UNTIMED} SET n = -1 WHERE id = 7`],
+  ['an engine that writes its files later', 'ENGINE = Aria', `UPDATE ${UNTIMED} SET n = -1 WHERE id = 7`],
+  ['an emptied partition', PARTITIONS, `ALTER TABLE ${UNTIMED} TRUNCATE PARTITION a`],
+  ['an exchanged partition', PARTITIONS, `ALTER TABLE ${UNTIMED} EXCHANGE PARTITION a WITH TABLE spare`]
+];
+
+for (const [what, definition, change] of STANDING) {
+  test(`rows of a table that shows no time of change are sent, without a log: ${what}`, async (t) => {
+    const { writer, next } = await startUntimed(t, await createDatabase('untimed'), definition);
+    await writer.query('CREATE TABLE spare (id INT PRIMARY KEY, n INT NOT NULL)');
+    await writer.query('INSERT INTO spare SELECT seq, -seq FROM seq_1_to_8');
+    // The other partition shows a later time than the one that changes.
+    await sleep(1_500);
+    await writer.query(`UPDATE ${UNTIMED} SET n = 0 WHERE id = 2000`);
+    await next();
+    await rest(writer);
+    for (let count = 0; count < 2; count += 1) assert.equal(await next(), false);
+    await writer.query(change);
+    assert.equal(await next(), true);
+  });
+}
+
+test('rows of a table that left the cache of its server before and after a change are sent, without a log', async (t) => {
+  const server = await startOwnServer([
+    `--table-definition-cache=${CACHED_TABLES}`,
+    `--table-open-cache=${CACHED_TABLES}`
+  ]);
+  const { writer, next } = await startUntimed(t, await createDatabase('cached', server.root), 'ENGINE = InnoDB');
+  const others = await createDatabase('others', server.root);
+  for (let at = 0; at < 2 * CACHED_TABLES; at += 1)
+    await writer.query(`CREATE TABLE ${others.name}.t${at} (id INT PRIMARY KEY)`);
+  const leave = () => eventually('the table left the cache', () => hasLeft(writer, others.name));
+  await rest(writer);
+  await leave();
+  for (let count = 0; count < 2; count += 1) assert.equal(await next(), false);
+  await writer.query(`UPDATE ${UNTIMED} SET n = -1 WHERE id = 7`);
+  await leave();
+  assert.equal(await next(), true);
+});
+
+/** Opens all tables of another database. @returns whether the server has forgotten when this one's table was changed */
+async function hasLeft(writer: Connection, others: string): Promise<boolean> {
+  const timesOf = 'SELECT COUNT(UPDATE_TIME) AS n FROM information_schema.TABLES WHERE TABLE_SCHEMA = ';
+  await writer.query(`${timesOf}?`, [others]);
+  // Who asks sooner keeps it in the cache.
+  await sleep(8_000);
+  const [row] = await rows(writer, `${timesOf}DATABASE() AND TABLE_NAME = '${UNTIMED}'`);
+  return Number(row!['n']) === 0;
+}
+
+/** Makes a database with one table besides its blocks. `next` writes a block, and says whether its message names the table. */
+async function startUntimed(t: TestContext, database: DatabaseCoordinates, definition: string) {
   const open = async () => {
     const connection = await connect(database, { finderKey: TEST_KEY, several: true });
     t.after(() => connection.destroy());
@@ -109,11 +166,12 @@ test('rows of a table whose engine keeps no time of change are sent, without a l
   for (const statement of [
     'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_time INT NOT NULL DEFAULT 0, block_hash VARCHAR(64) NOT NULL)',
     "INSERT INTO blocks (block_index, block_hash) VALUES (1, 'h1')",
-    `CREATE TABLE ${UNTIMED} (id INT PRIMARY KEY, n INT NOT NULL) ENGINE = MEMORY`,
+    `CREATE TABLE ${UNTIMED} (id INT PRIMARY KEY, n INT NOT NULL) ${definition}`,
     `INSERT INTO ${UNTIMED} SELECT seq, seq FROM seq_1_to_${ROWS}`
   ])
     await writer.query(statement);
-  const layout = await readLayout(reader, 'decoder');
+  const local = ['spare'];
+  const layout = await readLayout(reader, 'decoder', local);
   const memory = await inSnapshot(reader, async () =>
     memoryAtTip(reader, layout, await readTip(reader, layout.heads!))
   );
@@ -122,14 +180,11 @@ test('rows of a table whose engine keeps no time of change are sent, without a l
     height += 1;
     await writer.query(`INSERT INTO blocks (block_index, block_hash) VALUES (${height}, 'h${height}')`);
     let isNamed = false;
-    for await (const block of readGroup(reader, 'decoder', [], memory)) {
+    for await (const block of readGroup(reader, 'decoder', local, memory)) {
       isNamed = tellsOf(blockMessage(ID, block), UNTIMED);
       memory.accept(block);
     }
     return isNamed;
   };
-  await rest(writer);
-  for (let count = 0; count < 2; count += 1) assert.equal(await next(), false);
-  await writer.query(`UPDATE ${UNTIMED} SET n = -1 WHERE id = 7`);
-  assert.equal(await next(), true);
-});
+  return { writer, next };
+}

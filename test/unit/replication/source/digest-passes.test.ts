@@ -13,7 +13,8 @@ const OLD: Omit<TableFacts, 'name'> = {
   isTimed: true,
   isNew: false,
   nextId: null,
-  started: 500
+  started: 500,
+  opened: [9, 9]
 };
 const TABLES = ['notes', 'tokens', 'icons'];
 

@@ -270,11 +270,23 @@ const REFUSALS = new Set([
 
 /** Numbers for a database, or a right on it, that is not there. Another service may be about to make it, or an operator. */
 const AWAITED: ReadonlySet<number> = new Set([1044, 1049, 1142, 1143, 1227]);
+/** Numbers for a disk, a temporary file or a table space without room. */
+const FULL: ReadonlySet<number> = new Set([3, 20, 1021, 1026, 1114]);
+/** The storage engine's own number, in the words behind this one; 28 is a full disk. */
+const ENGINE_FAILED = 1030;
+const ENGINE_FULL = /\berror 28\b/;
+/** Numbers for a server that takes no writes. */
+const READ_ONLY: ReadonlySet<number> = new Set([1290, 1792, 1836]);
+/** Numbers for a server without memory or threads, or whose settings hold no transaction of this size. */
+const SHORT: ReadonlySet<number> = new Set([1037, 1041, 1135, 1197, 1206]);
 /**
  * Faults that pass: too many connections, lock waits, deadlocks, rows and tables changed after the snapshot, lost and killed
- * connections, full disks: no fault of the statement.
+ * connections, servers that cannot write: no fault of the statement.
  */
-const PASSING = new Set([...AWAITED, 1020, 1021, 1040, 1053, 1114, 1205, 1213, 1317, 1412, 1927, 1969, 2006, 2013]);
+const PASSING = new Set([
+  ...[...AWAITED, ...FULL, ...READ_ONLY, ...SHORT],
+  ...[1020, 1040, 1053, 1205, 1213, 1317, 1412, 1927, 1969, 2006, 2013]
+]);
 
 /** Returns whether MariaDB or the driver failed, and not the code that uses them. */
 export function isDriverError(caught: unknown): boolean {
@@ -299,10 +311,15 @@ export function isLost(connection: Connection): boolean {
   return raw.stream.destroyed || raw.stream.readableEnded || Boolean(raw._fatalError);
 }
 
+function isFull(errno: number, words: string): boolean {
+  return FULL.has(errno) || (errno === ENGINE_FAILED && ENGINE_FULL.test(words));
+}
+
 /** Returns MariaDB's message when it refused the statement itself; null for errors that a retry may not meet again. */
 export function refusalOf(caught: unknown): string | null {
   const { errno, sqlMessage } = caught as { errno?: number; sqlMessage?: string };
-  return errno === undefined || sqlMessage === undefined || PASSING.has(errno) ? null : sqlMessage;
+  if (errno === undefined || sqlMessage === undefined || PASSING.has(errno)) return null;
+  return isFull(errno, sqlMessage) ? null : sqlMessage;
 }
 
 /** Number of the error of a statement that took longer than its limit. The same statement may do so again for ever. */
@@ -328,7 +345,9 @@ export function slowStatement(caught: unknown): PlatformError | null {
 }
 
 /** Returns what ends an error of this number, to follow MariaDB's words; an empty text where nothing special does. */
-function remedyOf(errno = 0, sql: string | undefined): string {
+function remedyOf(errno = 0, words: string, sql: string | undefined): string {
+  if (isFull(errno, words)) return ': make room for its files; it is tried again by itself';
+  if (READ_ONLY.has(errno)) return ': let this account write there; it is tried again by itself';
   if (errno === STATEMENT_TIMED_OUT) return `: raise DB_QUERY_TIMEOUT; what took longer begins with ${beginning(sql)}`;
   if (errno === LOCK_TIMED_OUT) return ': another session changes or locks what it needs; it is tried again by itself';
   if (!AWAITED.has(errno)) return '';
@@ -346,7 +365,7 @@ export function databaseError(caught: unknown, detail: Record<string, unknown> =
     message?: string;
   };
   const failure = sqlMessage || message || code || 'MariaDB did not answer';
-  const reason = `${failure}${remedyOf(errno, sql)}`;
+  const reason = `${failure}${remedyOf(errno, failure, sql)}`;
   const kind = code !== undefined && REFUSALS.has(code) ? 'DATABASE_REFUSED' : 'DATABASE_UNAVAILABLE';
   return new PlatformError(kind, { reason, sql: code, errno, ...detail }, { cause: caught });
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Connection, rows } from '../../../../src/db/connection.ts';
+import { hasCode } from '../../../../src/errors.ts';
 import { applyBlocks } from '../../../../src/replication/replica/apply/block-writer.ts';
 import { planRollback, rollBack } from '../../../../src/replication/replica/apply/rollback.ts';
 import { readReplicaSchema } from '../../../../src/replication/replica/database/schema.ts';
@@ -418,3 +419,13 @@ for (const [what, third, code] of BROKEN) {
     await next.end();
   });
 }
+
+test('an undo that its server does not write is no contradiction of the replica', async () => {
+  const { writer } = await createReplica();
+  await apply(writer, [FIRST]);
+  await apply(writer, SECOND);
+  const [state, plan] = [await readReplicaState(writer), await planRollback(writer, 3, 1)];
+  const at = await context(writer);
+  await writer.query('SET SESSION TRANSACTION READ ONLY');
+  await assert.rejects(rollBack(writer, at, state, plan!), (caught) => hasCode(caught, 'DATABASE_UNAVAILABLE'));
+});

@@ -27,6 +27,8 @@ interface OutcomeParts {
 export class ReplicaOutcomes {
   readonly #parts: OutcomeParts;
   #contradictedAt = Number.NEGATIVE_INFINITY;
+  /** Fault for which the circuit is open; null: none yet. */
+  #outage: PlatformError | null = null;
   /** The source may send what followed the replica's block: else the last comparison counts no more. */
   #mayResume = false;
 
@@ -39,7 +41,8 @@ export class ReplicaOutcomes {
     const { replica, audit, sourceQuorum, breaker } = this.#parts;
     if (breaker.refuses) {
       const { chain, network } = replica.data.id;
-      throw new PlatformError('DATABASE_UNAVAILABLE', { reason: `circuit breaker open for ${chain}/${network}` });
+      const open = { reason: `circuit breaker open for ${chain}/${network}` };
+      throw this.#outage ?? new PlatformError('DATABASE_UNAVAILABLE', open);
     }
     breaker.tell('call.started');
     await replica.open(() => adopt(replica, signal));
@@ -90,7 +93,10 @@ export class ReplicaOutcomes {
   toFault(caught: unknown): PlatformError {
     const { replica, breaker } = this.#parts;
     const fault = this.#faultOf(caught);
-    if (fault.code === 'DATABASE_UNAVAILABLE') breaker.tell('call.failed');
+    if (fault.code === 'DATABASE_UNAVAILABLE') {
+      this.#outage = fault;
+      breaker.tell('call.failed');
+    }
     return replica.drop(fault);
   }
 

@@ -276,6 +276,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'src/indexer/profile/',
     'actors/runtime/thread/',
     'src/coin/',
+    'src/wire/',
     'src/log.ts'
   ],
   // From what asks a ledger down to what it is made of: each step knows those below it only.

@@ -11,7 +11,7 @@ const ASK_LIMIT_MS = 10_000;
 const MAX_NAMED = 20;
 
 /** Facts of a table that must be the same at a majority: those that decide what rows it holds, or its whole definition. */
-export type Sameness = 'holding' | 'whole';
+type Sameness = 'holding' | 'whole';
 
 /**
  * Checks, with VERIFY_HASHES, that a strict majority of the configured sources has each table that would be made,

@@ -23,11 +23,19 @@ export interface TableFacts {
   /** Start of the server's process, epoch seconds, give or take one. */
   readonly started: number;
   /** Number of tables that the server had opened before it said these facts, and after. */
-  readonly opened: readonly [before: number, after: number];
+  readonly opened: Around;
+  /** The same of the statements ALTER TABLE that it had begun. */
+  readonly altered: Around;
 }
 
+/** A counter of the server before and after other facts of it were read. */
+type Around = readonly [before: number, after: number];
+
 /** The facts by which a table shows that it changed. */
-export type TableTimes = Pick<TableFacts, 'updateTime' | 'createTime' | 'isTimed' | 'started' | 'rows' | 'opened'>;
+export type TableTimes = Pick<
+  TableFacts,
+  'updateTime' | 'createTime' | 'isTimed' | 'started' | 'rows' | 'opened' | 'altered'
+>;
 
 /** A table shows the second in which the transaction that changed it began; the next one may have begun in the same. */
 const FRESH_S = 10;
@@ -58,6 +66,8 @@ export function isSettled({ updateTime, isFresh, isNew, isTimed }: TableFacts, b
  */
 export function isUnmoved(before: TableTimes, now: TableTimes): boolean {
   if (!now.isTimed || hasMoved(before, now)) return false;
+  // Files that are imported bring other rows, and move no time.
+  if (before.altered[0] !== now.altered[1]) return false;
   // A server forgets the time of a table that leaves its cache, and opens that table again when it is asked for the time.
   return now.updateTime !== null || before.opened[0] === now.opened[1];
 }
@@ -70,11 +80,19 @@ export function hasMoved(before: TableTimes, now: TableTimes): boolean {
   return before.rows !== now.rows || Math.abs(before.started - now.started) > START_TOLERANCE_S;
 }
 
-/** Reads how many tables the server has opened since it started. In a server whose caches hold all tables it stands still. */
-async function readOpened(connection: Statements): Promise<number> {
-  const sql = "SELECT VARIABLE_VALUE AS n FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'OPENED_TABLES'";
-  const [row] = await rows(connection, sql);
-  return Number(row?.['n'] ?? 0);
+/** Counters of a server since it started. */
+interface ServerCounters {
+  /** Tables opened. Where the caches hold all tables it stands still. */
+  readonly opened: number;
+  /** Statements ALTER TABLE begun. */
+  readonly altered: number;
+}
+
+async function readCounters(connection: Statements): Promise<ServerCounters> {
+  const sql = `SELECT VARIABLE_NAME AS name, VARIABLE_VALUE AS n FROM information_schema.GLOBAL_STATUS
+    WHERE VARIABLE_NAME IN ('OPENED_TABLES', 'COM_ALTER_TABLE')`;
+  const found = new Map((await rows(connection, sql)).map(({ name, n }) => [String(name), Number(n)]));
+  return { opened: found.get('OPENED_TABLES') ?? 0, altered: found.get('COM_ALTER_TABLE') ?? 0 };
 }
 
 /**
@@ -86,14 +104,18 @@ async function readOpened(connection: Statements): Promise<number> {
 export async function readTableFacts(connection: Statements): Promise<ReadonlyMap<string, TableFacts>> {
   // They are carried out in this order.
   const [before, found, after] = await Promise.all([
-    readOpened(connection),
+    readCounters(connection),
     readFacts(connection),
-    readOpened(connection)
+    readCounters(connection)
   ]);
   // Without its key, anyone who writes rows could predict a checksum.
   if (found.some((row) => Number(row['keyless']) === 1))
     throw new Error('a connection without the key of the change finder');
-  return new Map(found.map((row) => [String(row['name']), toFacts(row, [before, after])]));
+  const around = {
+    opened: [before.opened, after.opened],
+    altered: [before.altered, after.altered]
+  } as const;
+  return new Map(found.map((row) => [String(row['name']), { ...toFacts(row), ...around }]));
 }
 
 function readFacts(connection: Statements): Promise<SqlRow[]> {
@@ -106,7 +128,7 @@ function readFacts(connection: Statements): Promise<SqlRow[]> {
   );
 }
 
-function toFacts(row: SqlRow, opened: TableFacts['opened']): TableFacts {
+function toFacts(row: SqlRow): Omit<TableFacts, 'opened' | 'altered'> {
   const text = (value: unknown) => (value === null ? null : String(value));
   return {
     name: String(row['name']),
@@ -118,8 +140,7 @@ function toFacts(row: SqlRow, opened: TableFacts['opened']): TableFacts {
     isNew: row['made'] === null || Number(row['made']) <= FRESH_S,
     nextId: row['i'] === null ? null : Number(row['i']),
     isTimed: isTimed(row),
-    started: Math.round(Number(row['started'])),
-    opened
+    started: Math.round(Number(row['started']))
   };
 }
 

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Connection, connect, rows } from '../../../../src/db/connection.ts';
@@ -126,6 +128,25 @@ for (const [what, definition, change] of STANDING) {
     assert.equal(await next(), true);
   });
 }
+
+test('rows that come with the files of another table are sent, without a log', async (t) => {
+  const database = await createDatabase('imported');
+  const { writer, next } = await startUntimed(t, database, 'ENGINE = InnoDB');
+  await writer.query(`CREATE TABLE spare LIKE ${UNTIMED}`);
+  await writer.query(`INSERT INTO spare SELECT id, -id FROM ${UNTIMED}`);
+  await writer.query(`UPDATE ${UNTIMED} SET n = 0 WHERE id = 2000`);
+  await next();
+  await rest(writer);
+  for (let count = 0; count < 2; count += 1) assert.equal(await next(), false);
+  const [place] = await rows(writer, 'SELECT @@datadir AS directory');
+  const fileOf = (table: string, end: string) => join(String(place!['directory']), database.name, `${table}.${end}`);
+  await writer.query(`ALTER TABLE ${UNTIMED} DISCARD TABLESPACE`);
+  await writer.query('FLUSH TABLES spare FOR EXPORT');
+  for (const end of ['ibd', 'cfg']) copyFileSync(fileOf('spare', end), fileOf(UNTIMED, end));
+  await writer.query('UNLOCK TABLES');
+  await writer.query(`ALTER TABLE ${UNTIMED} IMPORT TABLESPACE`);
+  assert.equal(await next(), true);
+});
 
 test('rows of a table that left the cache of its server before and after a change are sent, without a log', async (t) => {
   const server = await startOwnServer([

@@ -14,7 +14,8 @@ const OLD: Omit<TableFacts, 'name'> = {
   isNew: false,
   nextId: null,
   started: 500,
-  opened: [9, 9]
+  opened: [9, 9],
+  altered: [2, 2]
 };
 const TABLES = ['notes', 'tokens', 'icons'];
 

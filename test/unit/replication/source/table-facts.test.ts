@@ -18,7 +18,8 @@ const FACTS: TableFacts = {
   nextId: null,
   isTimed: true,
   started: 500,
-  opened: [7, 7]
+  opened: [7, 7],
+  altered: [2, 2]
 };
 const UNKNOWN = { ...FACTS, updateTime: null, changedAt: null };
 const LATER = '2026-01-01 11:00:00';
@@ -38,6 +39,13 @@ test('a table without a time is unmoved while its server is the same, counts as 
   assert.equal(isUnmoved(UNKNOWN, { ...UNKNOWN, opened: [7, 8] }), false, 'opened for these facts');
   assert.equal(isUnmoved({ ...UNKNOWN, opened: [6, 7] }, UNKNOWN), false, 'opened for the facts before');
   assert.equal(hasMoved(UNKNOWN, { ...UNKNOWN, opened: [7, 8] }), false, 'it shows no change');
+});
+
+test('while a table may have got the files of another, its times say nothing', () => {
+  for (const facts of [FACTS, UNKNOWN]) {
+    assert.equal(isUnmoved(facts, { ...facts, altered: [2, 3] }), false, 'altered for these facts');
+    assert.equal(isUnmoved({ ...facts, altered: [1, 2] }, facts), false, 'altered for the facts before');
+  }
 });
 
 test('times of a table that does not show every change say nothing', () => {

@@ -1,9 +1,11 @@
 import { action } from './action.ts';
+import { changesOf, escrowOf } from './address-moves.ts';
 import { block, transaction } from './chain.ts';
 import { COMMITMENT_RECORDS } from './commitments.ts';
 import { fileBytes } from './file.ts';
 import { market, marketHistory, marketOrders, orderbook } from './market.ts';
 import { network } from './network.ts';
+import { activeMarkets, activity, blocksAround, holderCount, tokensInUse } from './overview.ts';
 import type { RecordMethod } from './record.ts';
 import { RELAYED_RECORDS } from './relayed.ts';
 import { ROW_RECORDS } from './rows.ts';
@@ -29,6 +31,13 @@ export const RECORDS: Readonly<Record<string, RecordMethod>> = {
   market_orders: marketOrders,
   market_orderbook: orderbook,
   file_raw: fileBytes,
+  page_activity: activity,
+  page_blocks: blocksAround,
+  page_changes: changesOf,
+  page_escrow: escrowOf,
+  page_holders: holderCount,
+  page_markets: activeMarkets,
+  page_tokens: tokensInUse,
   ...ROW_RECORDS,
   ...RELAYED_RECORDS,
   ...COMMITMENT_RECORDS

@@ -163,7 +163,6 @@ const SHORT_LISTS: Readonly<Record<string, string>> = {
   'src/decoder/dispensers/action.ts': 'the dispensers of one action',
   'src/encoder/coins/coins.ts': 'the calls of one batch',
   'src/explorer/live/channel-news.ts': 'the last reorgs',
-  'src/explorer/pages/parts.ts': 'the rows of a page',
   'src/explorer/read/replicas.ts': 'the databases of a network that are set',
   'src/hub/federation/consensus/state.ts': 'one vote of each hub of a set',
   'src/hub/oracle/judge.ts': 'the sources of a price',

@@ -1,80 +1,83 @@
+import { actionsSection } from './actions.ts';
+import { blockCells, waitingCell } from './cells.ts';
+import { type Activity, blocksChart } from './charts.ts';
 import { type Html, html } from './html.ts';
-import {
-  actionsSection,
-  activityChart,
-  amount,
-  facts,
-  type LinkTo,
-  marketLink,
-  type Row,
-  section,
-  timeOf
-} from './parts.ts';
-import { type Asked, readOptional, rowOf, rowsOf, textOf, type View } from './view.ts';
+import { marketsSection } from './markets.ts';
+import { amount, type LinkTo, type Row, section, shareText, timeOf } from './parts.ts';
+import { standingOf } from './standing.ts';
+import { totalsSection } from './totals.ts';
+import { type Asked, readOptional, readRowsIn, rowOf, rowsOf, textOf, type View } from './view.ts';
 
-/** Rows of a list beside the newest blocks and actions; actions in the list, and in the chart above it. */
-const [FEW, LISTED, CHARTED] = [6, 12, 100];
+/** Blocks in the row; actions, tokens and markets in their lists; rows of the mempool that are looked at, and shown. */
+const [BLOCKS, ACTIONS, TOKENS, MARKETS, WAITING, SHOWN] = [10, 14, 8, 8, 50, 5];
+/** Holders that are counted of a token. */
+const MOST_HOLDERS = 1_000;
 
-/** Makes the front page: how much there is, the newest blocks, what waits for one, the newest actions and tokens, and markets. */
-export async function homeView({ read, linkTo }: Asked): Promise<View> {
-  const [network, blocks, actions, waiting, tokens, markets] = await Promise.all([
+/** Makes the front page: how far the ledger is, the newest blocks and what waits for one, actions, tokens and markets in use, and how much there is. */
+export async function homeView({ read, linkTo, network, report }: Asked): Promise<View> {
+  const [state, blocks, actions, waiting, tokens, markets, activity] = await Promise.all([
     read('network'),
-    read('blocks', { limit: 8 }),
-    read('history', { query: 'all', type: 'recent', limit: CHARTED }),
-    readOptional(read, 'mempool', { limit: FEW }),
-    readOptional(read, 'tokens', { limit: FEW }),
-    readOptional(read, 'markets', { limit: FEW })
+    read('blocks', { limit: BLOCKS }),
+    read('history', { query: 'all', type: 'recent', limit: ACTIONS }),
+    readOptional(read, 'mempool', { limit: WAITING }),
+    readRowsIn(read, 'page_tokens', 'tokens', { limit: TOKENS }),
+    readRowsIn(read, 'page_markets', 'markets', { limit: MARKETS }),
+    readOptional(read, 'page_activity', {})
   ]);
-  const totals = rowOf(rowOf(network.data)['totals']);
-  const blockRows = rowsOf(blocks.data).map((block) => [
-    linkTo('block', block['block_index']),
-    timeOf(block['timestamp']),
-    amount(sumOf(block['actions'])),
-    amount(block['transactions']),
-    html`<code>${String(block['ledger_hash']).slice(0, 16)}&hellip;</code>`
-  ]);
+  const rows = rowsOf(blocks.data);
+  const pending = waiting && rowsOf(waiting.data);
+  const front = waitingCell(pending?.length ?? null, waiting !== null && waiting.next !== null);
   return {
     title: 'Explorer',
-    body: html`<div data-live>${facts(Object.entries(totals).map(([name, value]) => [name, textOf(value) && amount(value)]))}
-${section('Newest blocks', ['Block', 'Time', 'Actions', 'Transactions', 'Ledger hash'], blockRows)}
-${waitingSection(waiting, linkTo)}
-${activityChart(rowsOf(actions.data))}
-${actionsSection(linkTo, 'Newest actions', rowsOf(actions.data).slice(0, LISTED))}
-<div class="beside">${tokensSection(tokens, linkTo)}${marketsSection(markets, linkTo)}</div></div>`
+    body: html`<div data-live>${standingOf({ network, report, tip: rows[0], linkTo })}
+<section><h2>Newest blocks</h2>${rows.length === 0 ? html`<p class="none">Each block of the chain will be a cell here.</p>` : blockCells(linkTo, 'Newest blocks', rows, { front })}</section>
+<div class="split"><div>
+${actionsSection(linkTo, 'Newest actions', rowsOf(actions.data), {
+  without: ['Block'],
+  empty: 'No action yet. Payments, issues and offers of tokens will be here, each with its verdict.'
+})}
+</div><div>
+${blocksChart(rowOf(activity?.data ?? {}) as Activity, linkTo)}
+${marketsSection(markets, linkTo, 'No pair is traded yet. Each is here, with its last price.')}
+${waitingSection(pending, linkTo)}
+</div></div>
+${tokensSection(tokens, linkTo)}
+${totalsSection(rowOf(rowOf(state.data)['totals'] ?? {}))}</div>`
   };
 }
 
-/** @param counts how many actions of each kind, as decimal texts */
-function sumOf(counts: unknown): string {
-  return String(Object.values((counts ?? {}) as Row).reduce((sum: number, each) => sum + Number(each), 0));
-}
-
 /** Returns the section of a list that could not be read. */
-const unread = (title: string): Html => html`<section><h2>${title}</h2><p class="none">Not known now.</p></section>`;
+const unread = (title: string, id?: string): Html =>
+  html`<section${id !== undefined && html` id="${id}"`}><h2>${title}</h2><p class="none">Not known now: its database does not answer, or has no such table.</p></section>`;
 
 function waitingSection(rows: readonly Row[] | null, linkTo: LinkTo): Html {
-  if (rows === null) return unread('Waiting for a block');
-  const lines = rows.map((row) => [
-    html`<b>${textOf(row['action'])}</b>`,
-    linkTo('address', row['source']),
-    html`<code>${textOf(row['data'])?.slice(0, 60)}</code>`
-  ]);
-  return section('Waiting for a block', ['Kind', 'Source', 'Text'], lines);
+  if (rows === null) return unread('Waiting for a block', 'waiting');
+  const lines = rows
+    .slice(0, SHOWN)
+    .map((row) => [
+      html`<b>${textOf(row['action'])?.replaceAll('_', ' ')}</b>`,
+      linkTo('address', row['source']),
+      html`<code>${textOf(row['data'])?.slice(0, 60)}</code>`
+    ]);
+  return section('Waiting for a block', ['Kind', 'Source', 'Text'], lines, {
+    id: 'waiting',
+    empty: 'Nobody waits. Actions of transactions that are in no block yet are here; no rule has judged them.'
+  });
 }
 
 function tokensSection(rows: readonly Row[] | null, linkTo: LinkTo): Html {
-  if (rows === null) return unread('Newest tokens');
-  const lines = rows.map((row) => [linkTo('token', row['tick']), amount(row['supply'])]);
-  return section('Newest tokens', ['Token', 'Supply'], lines);
-}
-
-function marketsSection(rows: readonly Row[] | null, linkTo: LinkTo): Html {
-  if (rows === null) return unread('Markets');
+  if (rows === null) return unread('Tokens in use');
   const lines = rows.map((row) => [
-    marketLink(linkTo, row['tick1'], row['tick2']),
-    amount(row['tick1_price']),
-    amount(row['tick1_24hr_change']),
-    amount(row['tick1_24hr_volume'])
+    linkTo('token', row['tick']),
+    row['timestamp'] === null ? html`<span class="none">not lately</span>` : timeOf(row['timestamp']),
+    amount(row['actions']),
+    Number(row['holders']) > MOST_HOLDERS ? html`${amount(String(MOST_HOLDERS))}+` : amount(row['holders']),
+    amount(row['supply']),
+    shareText(row['supply'], Number(row['max_supply']) > 0 ? row['max_supply'] : null) ||
+      html`<span class="none">no maximum</span>`
   ]);
-  return section('Markets', ['Pair', 'Price', '24 h %', 'Volume'], lines);
+  return section('Tokens in use', ['Token', 'Last moved', 'Actions', 'Holders', 'Supply', 'Of the maximum'], lines, {
+    kind: 'tokens',
+    empty: 'No token yet. Anybody can issue one with an ISSUE action.'
+  });
 }

@@ -1,4 +1,6 @@
+import type { ChainNetwork } from '../../coin/chains.ts';
 import { hasCode } from '../../errors.ts';
+import type { ExplorerReport } from '../report.ts';
 import type { Html } from './html.ts';
 import type { LinkTo, Row } from './parts.ts';
 
@@ -34,6 +36,9 @@ export interface Asked {
   /** The second name of a path that has two. */
   readonly other: string;
   readonly cursor?: string;
+  readonly network: ChainNetwork;
+  /** The last report of the network's actor; null before the first. */
+  readonly report: ExplorerReport | null;
   readonly read: ReadAnswer;
   readonly linkTo: LinkTo;
 }
@@ -42,18 +47,31 @@ export const rowsOf = (data: unknown) => data as readonly Row[];
 export const rowOf = (data: unknown) => data as Row;
 export const textOf = (value: unknown) => (value === null || value === undefined ? null : String(value));
 
-/** Returns the rows of a list that a page can do without; null where its table or database is not there. */
-export async function readOptional(
-  read: ReadAnswer,
-  method: string,
-  asked: PageQuestion
-): Promise<readonly Row[] | null> {
+/** Returns a question's cursor, as far as it has one. */
+export const after = (cursor: string | undefined) => (cursor === undefined ? {} : { cursor });
+
+/** Returns what a read finds that a page can do without; null where its table or database is not there. */
+async function orNull<T>(reading: Promise<T>): Promise<T | null> {
   try {
-    return rowsOf((await read(method, asked)).data);
+    return await reading;
   } catch (caught) {
     if (hasCode(caught, 'TABLE_LACKING') || hasCode(caught, 'DATABASE_UNAVAILABLE')) return null;
     throw caught;
   }
+}
+
+/** Reads an answer that a page can do without; null where its table or database is not there. */
+export const readOptional = (read: ReadAnswer, method: string, asked: PageQuestion) => orNull(read(method, asked));
+
+/** Returns the rows in a field of an answer that a page can do without; null where its table is not there. */
+export async function readRowsIn(
+  read: ReadAnswer,
+  method: string,
+  field: string,
+  asked: PageQuestion
+): Promise<readonly Row[] | null> {
+  const found = await readOptional(read, method, asked);
+  return found && rowsOf(rowOf(found.data)[field] ?? []);
 }
 
 /** Returns the number of blocks from one to the newest, both counted. */

@@ -7,9 +7,12 @@ import { sendPage } from '../../service/pages/page.ts';
 import { type Coin, findCoin } from '../coins.ts';
 import type { FairReads } from '../fair-reads.ts';
 import { LISTS } from '../lists/lists.ts';
-import { type LinkTo, layout, linksIn, pathOf, type Site } from '../pages/parts.ts';
-import type { ReadAnswer, View } from '../pages/view.ts';
-import { failureView, networksView, searchView, VIEWS } from '../pages/views.ts';
+import { failureView } from '../pages/failures.ts';
+import { layout, type Site } from '../pages/layout.ts';
+import { linksIn, pathOf } from '../pages/parts.ts';
+import { searchView } from '../pages/search-view.ts';
+import type { Asked, ReadAnswer, View } from '../pages/view.ts';
+import { networksView, VIEWS } from '../pages/views.ts';
 import { PUBLIC_NAMES } from '../public-names.ts';
 import type { Question } from '../question.ts';
 import { type ApiDeps, STATUSES } from './api.ts';
@@ -112,14 +115,18 @@ function readerOf(
   };
 }
 
+/** Returns the kind of thing that a request's path names. */
+const kindIn = ({ routeOptions: { url = '' } }: FastifyRequest): string => /\/(\w+)\/:name/.exec(url)?.[1] ?? '';
+
 /** Site of the pages that are of no network. */
-const NO_SITE: Site = { name: 'explorer', code: null, base: '' };
+const NO_SITE: Site = { name: 'explorer', code: null, base: '', height: null };
 
 /** @param asked the code in the path; undefined where it has none */
-const siteOf = ({ network: { name, code } }: Coin, asked: string | undefined): Site => ({
+const siteOf = ({ network: { name, code }, report }: Coin, asked: string | undefined): Site => ({
   name,
   code,
-  base: asked === undefined ? '' : `/${code}`
+  base: asked === undefined ? '' : `/${code}`,
+  height: report()?.height ?? null
 });
 
 const codeIn = ({ params }: FastifyRequest): string | undefined => (params as { coin?: string }).coin;
@@ -132,11 +139,12 @@ function makerOf(request: FastifyRequest, coins: readonly Coin[], reads: FairRea
   const code = codeIn(request);
   const coin = findCoin(coins, code);
   const site = siteOf(coin, code);
-  const make = async <V>(view: (parts: { readonly read: ReadAnswer; readonly linkTo: LinkTo }) => Promise<V>) => {
+  const { network } = coin;
+  const make = async <V>(view: (parts: Pick<Asked, 'read' | 'linkTo' | 'network' | 'report'>) => Promise<V>) => {
     for (let left = MOST_TIMES; ; left--) {
       const marks = new Set<string | null>();
       const read = readerOf(coin, request, reads, (mark) => marks.add(mark));
-      const made = await view({ read, linkTo: linksIn(site.base) });
+      const made = await view({ read, linkTo: linksIn(site.base), network, report: coin.report() });
       if (marks.size <= 1 || left === 1) return made;
     }
   };
@@ -157,8 +165,12 @@ function sendFailure(
   const error = PlatformError.from(caught);
   const status = PUBLIC_NAMES[error.code]?.status ?? error.status;
   const title = status === 404 ? 'Not found' : status < 500 ? 'It cannot be shown' : 'Not now';
+  const { name, other } = request.params as { name?: string; other?: string };
+  const names = [name, other].filter((each) => each !== undefined);
   const code = codeIn(request)?.toUpperCase();
   const coin = code === undefined && coins.length === 1 ? coins[0] : coins.find(({ network }) => network.code === code);
   const site = coin ? siteOf(coin, code) : NO_SITE;
-  return send(reply.code(status), site, failureView(title, publicFailure(error), site.base));
+  const kind = kindIn(request);
+  const base = coin ? site.base : null;
+  return send(reply.code(status), site, failureView({ title, reason: publicFailure(error), base, kind, names }));
 }

@@ -43,7 +43,7 @@ test('a page has the answers of one block: where a reorg comes between them, it 
   assert.equal(statusCode, 200, body);
   assert.ok(body.includes('rival'));
   assert.ok(!body.includes('first'), 'no answer of the branch that is gone');
-  assert.equal(asked.length, 12);
+  assert.equal(asked.length, 14);
 });
 
 test('a token of more holders than can be put in order has a page, and an address of more tokens its state', async () => {

@@ -4,13 +4,16 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { chromium, type Page } from 'playwright-core';
+import { type Browser, chromium, type Page } from 'playwright-core';
 import { findProgram } from '../../src/config/programs.ts';
 import { ROOT } from '../root.ts';
+import { takeWalk } from './walk.ts';
 
 const OUT = join(ROOT, 'dist', 'screenshots');
-/** Pictures in the README. */
-const SHOWN = ['overview-light.png', 'actor-dark.png', 'timeline-light.png'];
+/** Pictures in README and watching.md. */
+const SHOWN = ['overview-light.png', 'actor-dark.png', 'timeline-light.png', 'explorer-home-light.png'];
+/** Only the pictures of walk.md. */
+const IS_WALK = process.argv.includes('--walk');
 const IMAGES = join(ROOT, 'docs', 'images');
 const DATABASE = 'indexer/litecoin/regtest';
 const QUIET = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'];
@@ -65,11 +68,14 @@ async function takeScreenshots(): Promise<void> {
     const authorization = `Bearer ${key}`;
     await fetch(`${client}/debug/actors/${DATABASE}/kill`, { method: 'POST', headers: { authorization } });
     await new Promise((resolve) => setTimeout(resolve, 4_000));
-    mkdirSync(OUT, { recursive: true });
+    for (const directory of [OUT, IMAGES]) mkdirSync(directory, { recursive: true });
     const others = await otherConsoles(consoles);
-    for (const look of LOOKS) await takeLook(look, consoles, others);
-    mkdirSync(IMAGES, { recursive: true });
-    for (const name of SHOWN) copyFileSync(join(OUT, name), join(IMAGES, name));
+    if (!IS_WALK) for (const look of LOOKS) await takeLook(look, consoles, others);
+    for (const name of IS_WALK ? [] : SHOWN) copyFileSync(join(OUT, name), join(IMAGES, name));
+    const browser = await launch();
+    const explorer = addressOf(others, 'explorer')!;
+    await takeWalk(browser, { ...consoles, explorer, devnet: devnet.pid! }, (name) => join(IMAGES, `${name}.png`));
+    await browser.close();
   } finally {
     clearTimeout(late);
     devnet.kill('SIGINT');
@@ -102,13 +108,22 @@ async function otherConsoles({ client, key }: Consoles): Promise<Map<string, str
   return new Map(rows.flatMap(({ service, url }) => (service && url ? [[service, url] as const] : [])));
 }
 
+/** Returns the address of a service without its console. */
+function addressOf(others: ReadonlyMap<string, string>, service: string): string | undefined {
+  return others.get(service)?.replace(/\/(?:console)?$/, '');
+}
+
+function launch(): Promise<Browser> {
+  const executablePath = findProgram('chromium', ['/usr/bin/chromium', '/usr/bin/chromium-browser']);
+  return chromium.launch({ executablePath, args: QUIET });
+}
+
 async function takeLook(
   { name, width, colorScheme }: (typeof LOOKS)[number],
   { server, client, key }: Consoles,
   others: ReadonlyMap<string, string>
 ): Promise<void> {
-  const executablePath = findProgram('chromium', ['/usr/bin/chromium', '/usr/bin/chromium-browser']);
-  const browser = await chromium.launch({ executablePath, args: QUIET });
+  const browser = await launch();
   const page = await browser.newPage({ viewport: { width, height: 820 }, colorScheme });
   await page.addInitScript((secret) => sessionStorage.setItem('platform-node key', secret), key);
   const shoot = async (
@@ -132,9 +147,7 @@ async function takeLook(
   await shoot('audit', `${client}/#/audit`);
   await shoot('docs', `${client}/#/docs`);
   await shoot('interface', `${client}/docs`);
-  const [hub, explorer, miner] = ['hub', 'explorer', 'miner'].map((service) =>
-    others.get(service)?.replace(/\/(?:console)?$/, '')
-  );
+  const [hub, explorer, miner] = ['hub', 'explorer', 'miner'].map((service) => addressOf(others, service));
   if (hub) await shoot('federation', `${hub}/#/federation`);
   if (miner) await shoot('miner', `${miner}/`);
   if (explorer) for (const [page, path] of Object.entries(EXPLORED)) await shoot(`explorer-${page}`, explorer + path);

@@ -6,6 +6,7 @@ import { type BinlogPosition, isAtLeast } from '../../../../src/replication/sour
 import { tablesOfStatement } from '../../../../src/replication/source/binlog/statement.ts';
 import { obstacleOf } from '../../../../src/replication/source/binlog/support.ts';
 import { TouchedLog, TouchedTables } from '../../../../src/replication/source/binlog/touched.ts';
+import { LogTransactions } from '../../../../src/replication/source/binlog/transactions.ts';
 import { ValueSet } from '../../../../src/replication/source/binlog/value-set.ts';
 import { spansOf } from '../../../../src/replication/source/changes/spans.ts';
 import fc from '../../../support/fast-check.ts';
@@ -227,4 +228,19 @@ test('property: a set of values holds what was added, and tells it as the fewest
       assert.equal(found.runs, found.spans().filter((span) => span !== null).length);
     })
   );
+});
+
+test('a server that was stopped ends its log in order; another event that nobody knows may have changed every table', () => {
+  const isAllAfter = (size: number) => {
+    const log = new TouchedLog();
+    const of = { database: 'ledger', tables: () => TABLES, valueColumn: () => 'id' };
+    const transactions = new LogTransactions(log, at(100), of);
+    const take = (name: string, fields: object) =>
+      transactions.take({ getTypeName: () => name, nextPosition: 0, ...fields } as never, {} as never);
+    take('Unknown', { size, nextPosition: 123 });
+    take('Rotate', { binlogName: at(4, 2).file, position: 4 });
+    take('Xid', { nextPosition: 200 });
+    return log.upTo(at(200, 2)).isAll;
+  };
+  assert.deepEqual([isAllAfter(0), isAllAfter(3)], [false, true]);
 });

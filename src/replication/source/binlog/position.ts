@@ -20,6 +20,8 @@ export interface ServerPosition extends BinlogPosition {
    * crash of the machine takes nothing from either, and the log names what is there.
    */
   readonly isSynced?: boolean;
+  /** Log sequence number up to which InnoDB was on disk: in a database that was restored it is lower. Absent: not known. */
+  readonly written?: number;
   /** Time in the head of the file, epoch milliseconds: another log may have a file of the same name. Absent: not known. */
   readonly began?: number;
 }
@@ -35,10 +37,11 @@ function isOfOneProcess(one: ServerPosition, other: ServerPosition): boolean {
 
 /**
  * Returns whether the log has all that was committed between two positions: they are of one server, the second is not before the first,
- * and no crash can have taken the end of the log in between.
+ * neither in the log nor in the tables, and no crash can have taken the end of the log in between.
  */
 export function isOfOneLog(from: ServerPosition, to: ServerPosition): boolean {
   if (from.server === null || from.server !== to.server || !isAtLeast(to, from)) return false;
+  if ((to.written ?? 0) < (from.written ?? 0)) return false;
   return to.isSynced === true || isOfOneProcess(from, to);
 }
 
@@ -65,7 +68,13 @@ interface LogState {
 const SERVER_VARIABLES = ['server_uid', 'sync_binlog', 'innodb_flush_log_at_trx_commit', ...LOG_SETTINGS];
 /** Values by which InnoDB flushes its log with each commit. */
 const FLUSHED = new Set(['1', '3']);
-const SERVER_STATUS = ['Binlog_snapshot_file', 'Binlog_snapshot_position', 'Uptime', 'Slaves_running'];
+const SERVER_STATUS = [
+  'Binlog_snapshot_file',
+  'Binlog_snapshot_position',
+  'Uptime',
+  'Slaves_running',
+  'Innodb_lsn_flushed'
+];
 
 /**
  * Reads the position of the connection's open consistent snapshot, and whether the log is whole. MariaDB tells both to every account.
@@ -85,7 +94,8 @@ export async function readLogState(statements: Statements): Promise<LogState> {
   const started = Number(clock!.now) - Number(status.get('uptime'));
   const isFlushed = FLUSHED.has(variables.get('innodb_flush_log_at_trx_commit') ?? '');
   const isSynced = isFlushed && variables.get('sync_binlog') === '1';
-  return { at: { file, offset, server: variables.get('server_uid') ?? null, started, isSynced }, obstacle };
+  const written = Number(status.get('innodb_lsn_flushed') ?? 0);
+  return { at: { file, offset, server: variables.get('server_uid') ?? null, started, isSynced, written }, obstacle };
 }
 
 function listOf(names: readonly string[]): string {

@@ -173,7 +173,10 @@ export class SourceFeed {
         const resume = other ? null : data.resume;
         if (other) this.served.forget();
         await this.served.check(connection, layout);
-        const isLogged = await this.#binlog.begin(connection, layout, resume?.binlog ?? null);
+        // In a database that was restored, the log does not name what its rows were before.
+        const isSameAge = resume?.of?.created === this.#mark.created;
+        const logged = isSameAge ? (resume?.binlog ?? null) : null;
+        const isLogged = await this.#binlog.begin(connection, layout, logged);
         if (!resume) return memoryAtTip(connection, layout, this.#tip);
         const resumed = await resumeMemory(connection, layout, resume, isLogged);
         await this.#checkAge(connection, layout, resumed);

@@ -172,6 +172,6 @@ export class EdgeFeed {
 }
 
 /** Returns the point that a new subscriber's status tells. */
-function pointOf({ height, blockTime, hashes, learned }: Position): Parameters<FanOut['setPoint']>[1] {
-  return { height, blockTime, hashes, ...(learned && { learned }) };
+function pointOf({ height, blockTime, hashes, learned, lives }: Position): Parameters<FanOut['setPoint']>[1] {
+  return { height, blockTime, hashes, ...(learned && { learned }), ...(lives && { lives }) };
 }

@@ -1,9 +1,10 @@
 import { type BlockHashes, type DatabaseId, hashesOf, unknownHashes } from '../wire/data/database.ts';
-import { type Learned, LearnedSchema } from '../wire/data/messages.ts';
+import { type Learned, LearnedSchema, type Life, LivesSchema } from '../wire/data/messages.ts';
 import { shapeOf } from '../wire/data/shape.ts';
 import type { StreamMessage } from './stream-message.ts';
 
 const isLearned = shapeOf(LearnedSchema);
+const areLives = shapeOf(LivesSchema);
 /** Blocks whose times are kept, for the block that stands after a reorg. */
 const MAX_TIMES = 2_000;
 
@@ -15,6 +16,7 @@ export interface Position {
   /** The hashes as one text, as headers name them; null: not known. */
   readonly text: string | null;
   readonly learned?: Learned | undefined;
+  readonly lives?: readonly Life[] | undefined;
   readonly schema: string | null;
   /** The last block of which everything that changed was sent; undefined: the stream did not say since it was read. */
   readonly settledHeight?: number;
@@ -62,7 +64,10 @@ export class PositionReader {
       case 'point':
       case 'break': {
         const blockTime = typeof facts['blockTime'] === 'number' ? facts['blockTime'] : null;
-        const learned = { learned: isLearned.Check(facts['learned']) ? facts['learned'] : undefined };
+        const learned = {
+          learned: isLearned.Check(facts['learned']) ? facts['learned'] : undefined,
+          lives: areLives.Check(facts['lives']) ? facts['lives'] : undefined
+        };
         const hashes = hashesOfText(dbType, hash);
         const isSame = type === 'point' && before?.height === height && before.text === hash;
         return {
@@ -76,7 +81,7 @@ export class PositionReader {
       }
       case 'reorg': {
         const stands = height - 1;
-        const known = { learned: before?.learned, schema: before?.schema ?? null };
+        const known = { learned: before?.learned, lives: before?.lives, schema: before?.schema ?? null };
         return {
           ...known,
           height: stands,
@@ -93,6 +98,7 @@ export class PositionReader {
         const settled = isSettled ? { settledHeight: height } : {};
         return {
           learned: before?.learned,
+          lives: before?.lives,
           ...(before?.settledHeight !== undefined && { settledHeight: before.settledHeight }),
           height,
           blockTime,

@@ -15,6 +15,10 @@ import {
   type ResumeStep
 } from '../replication/source/reading/resume-point.ts';
 import { type DatabaseId, databaseKey } from '../wire/data/database.ts';
+import { LivesSchema } from '../wire/data/messages.ts';
+import { shapeOf } from '../wire/data/shape.ts';
+
+const areLives = shapeOf(LivesSchema);
 
 /** The first line of a file; the id says whose it is, because a file name cannot say it unambiguously. The other lines are steps. */
 interface Entry {
@@ -181,7 +185,8 @@ function isPoint({
   lookupIds,
   watches = {},
   served = {},
-  learned
+  learned,
+  lives = []
 }: ResumePoint): boolean {
   const isRecord = (value: unknown) => typeof value === 'object' && value !== null;
   const isSpan = (span: unknown) => span === null || (Array.isArray(span) && span.every(Number.isSafeInteger));
@@ -211,6 +216,7 @@ function isPoint({
     Object.values(served).every(Array.isArray) &&
     Object.values(watches).every((watch) => isRecord(watch) && isWatch(watch)) &&
     (learned === undefined || (Number.isSafeInteger(learned.height) && typeof learned.id === 'string')) &&
+    areLives.Check(lives) &&
     recent.every(isBlock) &&
     forks.every(isFork)
   );

@@ -24,6 +24,8 @@ export interface SnapshotHead {
   readonly isSettled: boolean | null;
   /** Null: the source knows what it sent, or does not say. */
   readonly learned: Learned | null;
+  /** Life of the source that built it; null: it does not say. */
+  readonly life: string | null;
   readonly fingerprint: string | null;
   /** Estimate of the rows in the body. */
   readonly rows: number | null;
@@ -56,6 +58,7 @@ export function readSnapshotHead(headers: Readonly<Record<string, string>>, dbTy
     amendments: wholeNumber(text('amendments')),
     isSettled: text('settled') === undefined ? null : text('settled') === '1',
     learned: learnedOf(text('learned')),
+    life: /^[\w-]{1,64}$/.exec(text('life') ?? '')?.[0] ?? null,
     fingerprint: text('fingerprint') ?? null,
     rows: wholeNumber(text('rows'))
   };

@@ -6,6 +6,7 @@ import {
   type Announcement,
   AnnouncementSchema,
   type Learned,
+  type Life,
   MAX_MESSAGE_BYTES,
   type ServerMessage,
   ServerMessageSchema,
@@ -92,6 +93,8 @@ export class Subscription<M extends Heard = ServerMessage> {
   #newest: number | null = null;
   /** `learned` of the newest status, taken or not; undefined: no status came. */
   #learned: Learned | null | undefined;
+  /** Starts of the source, by its newest status; empty: it does not say. */
+  lives: readonly Life[] = [];
   /** The source sends what followed the block that it was given. */
   isResumed = false;
   /** The time at which the MariaDB of the source fell silent, by its newest status and `performance.now()`; null: it answers. */
@@ -315,6 +318,7 @@ export class Subscription<M extends Heard = ServerMessage> {
 
   #note(status: StatusMessage | null): void {
     this.#learned = status?.learned ?? null;
+    this.lives = status?.lives ?? [];
     if (status?.resumed) this.isResumed = true;
     const silentS = status?.database_silent_s;
     this.#databaseSilentSince = silentS === undefined ? null : performance.now() - 1_000 * silentS;

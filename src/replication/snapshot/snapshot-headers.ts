@@ -13,7 +13,7 @@ const HASH_HEADERS: Readonly<Record<string, string>> = {
 
 /** Returns the facts in a snapshot's response headers, all read in the snapshot's own transaction. */
 export function snapshotHeaders(
-  { id, query, learned }: Pick<SnapshotOrder, 'id' | 'query' | 'learned'>,
+  { id, query, learned, life }: Pick<SnapshotOrder, 'id' | 'query' | 'learned' | 'life'>,
   plan: SnapshotPlan
 ): ArtifactHeaders {
   const headers: Record<string, string> = {
@@ -26,6 +26,7 @@ export function snapshotHeaders(
     if (header !== undefined && hash !== null) headers[header] = hash;
   }
   if (learned) headers[SNAPSHOT_HEADERS.learned] = `${learned.height} ${learned.id}`;
+  if (life) headers[SNAPSHOT_HEADERS.life] = life;
   if (query.since !== null) {
     headers[SNAPSHOT_HEADERS.since] = String(query.since);
     headers[SNAPSHOT_HEADERS.wholeTables] = plan.wholeTables.join(',');

@@ -17,7 +17,7 @@ import { type Sender, ValidatorBook } from './validators.ts';
 export type { SubscriberView } from './subscriber.ts';
 
 /** Content of a `status` message: the last block that was broadcast, and what its source does not know. */
-type BroadcastPoint = Pick<ResumePoint, 'height' | 'blockTime' | 'hashes' | 'learned'>;
+type BroadcastPoint = Pick<ResumePoint, 'height' | 'blockTime' | 'hashes' | 'learned' | 'lives'>;
 
 export interface FanOutOptions {
   readonly config: Pick<
@@ -181,12 +181,14 @@ export class FanOut {
 
   /**
    * Sets the point that a new subscriber's status reports, if no message carries it. The other subscribers are told at once of
-   * changes that the source does not know.
+   * changes that the source does not know, and of another start of it. A point without `lives` is of the same start.
    */
   setPoint(id: DatabaseId, point: BroadcastPoint): void {
     const topic = this.#topic(id);
-    const isNews = point.learned !== undefined && point.learned.id !== topic.point?.learned?.id;
-    topic.point = point;
+    const { learned, lives = topic.point?.lives } = point;
+    const isLearned = learned !== undefined && learned.id !== topic.point?.learned?.id;
+    const isNews = isLearned || lives?.at(-1)?.id !== topic.point?.lives?.at(-1)?.id;
+    topic.point = { ...point, ...(lives && { lives }) };
     topic.revision += 1;
     if (isNews) this.#sendStatus(topic);
   }
@@ -410,6 +412,7 @@ export class FanOut {
       block_time: blockTime ?? null,
       ...(hashes ?? unknownHashes(dbType)),
       ...(point?.learned && { learned: point.learned }),
+      ...(point?.lives && { lives: [...point.lives] }),
       ...(silentS > 0 && { database_silent_s: silentS })
     };
   }

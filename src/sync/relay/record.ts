@@ -60,7 +60,8 @@ export function recordsOf(
     const hash = hashes ? blockText(hashes) : null;
     return record({ type, height, hash, previous, reorgs: after.reorgs ?? 0, schema: names?.schema ?? null }, bytes);
   });
-  if (after.learned?.id !== before.learned?.id || records.length === 0) records.push(pointRecord('point', id, after));
+  const isNews = after.learned?.id !== before.learned?.id || after.lives?.at(-1)?.id !== before.lives?.at(-1)?.id;
+  if (isNews || records.length === 0) records.push(pointRecord('point', id, after));
   const last = records.at(-1)!;
   return [...records.slice(0, -1), { ...last, head: { ...last.head, mark: markOf(after) } }];
 }
@@ -71,8 +72,9 @@ export function pointRecord(
   { dbType, chain, network }: DatabaseId,
   point: ResumePoint
 ): RelayRecord {
-  const { height, blockTime, hashes, learned, reorgs = 0 } = point;
-  const text = JSON.stringify({ type, chain, network, dbType, height, blockTime, hashes, ...(learned && { learned }) });
+  const { height, blockTime, hashes, learned, lives, reorgs = 0 } = point;
+  const unknown = { ...(learned && { learned }), ...(lives && { lives }) };
+  const text = JSON.stringify({ type, chain, network, dbType, height, blockTime, hashes, ...unknown });
   const head = { type, height, hash: blockText(hashes), previous: null, reorgs, schema: null };
   const { head: made, body } = record(head, Buffer.from(text));
   return { head: { ...made, mark: markOf(point) }, body };

@@ -23,7 +23,16 @@ const Rows = ByName(Type.Array(ByName(Type.Unknown())));
 export const LearnedSchema = Type.Object({ height: Height, id: Type.String({ minLength: 1, maxLength: 64 }) });
 export type Learned = Static<typeof LearnedSchema>;
 
-/** Sent on connection, every 60 seconds, when `learned` is another, and when the database falls silent or answers again. */
+/** A start of a source, and the last block that its predecessors had sent by then; -1: none. */
+const LifeSchema = Type.Object({
+  id: Type.String({ minLength: 1, maxLength: 64 }),
+  from: Type.Integer({ minimum: -1, maximum: Number.MAX_SAFE_INTEGER })
+});
+export type Life = Static<typeof LifeSchema>;
+/** The last starts of a source, each of which continued the one before, the present one last. */
+export const LivesSchema = Type.Array(LifeSchema, { maxItems: 64 });
+
+/** Sent on connection, every 60 seconds, when `learned` or the last of `lives` is another, and when the database falls silent or answers again. */
 export const StatusMessageSchema = Type.Object({
   type: Type.Literal('status'),
   ...DatabaseIdSchema.properties,
@@ -32,6 +41,11 @@ export const StatusMessageSchema = Type.Object({
   ...HASH_FIELDS,
   /** Absent: the source knows what it sent. */
   learned: Type.Optional(LearnedSchema),
+  /**
+   * A block that none of them sent, or that one of them sent above the place where the next began, may have been read at another moment
+   * than this source read it. Absent: the source does not say.
+   */
+  lives: Type.Optional(LivesSchema),
   /** Everything follows that was sent after the block that the subscriber named. */
   resumed: Type.Optional(Type.Literal(true)),
   /** Seconds for which the source's MariaDB has answered nothing; absent: it answers. */

@@ -47,6 +47,8 @@ export const SNAPSHOT_HEADERS = {
   settled: 'x-settled',
   /** Height and id of what the source learned, as in a status message: `841 5f0c…`. */
   learned: 'x-learned',
+  /** The start of the source that built it, as the last of `lives` in a status message. */
+  life: 'x-life',
   /** Schema fingerprint of the build's own read. */
   fingerprint: 'x-schema-fingerprint',
   /** Full snapshots: the server's estimate of the rows in the body, for a percentage and for no check. */
@@ -102,6 +104,8 @@ export interface SnapshotOrder {
   readonly finderKey: string;
   /** The source's knowledge before the build begins; absent: it knows what it sent. */
   readonly learned?: Learned;
+  /** The source's present life; absent: it has not begun. */
+  readonly life?: string;
   /** Blocks that a since-snapshot holds; absent of a full one. */
   readonly behind?: number;
 }

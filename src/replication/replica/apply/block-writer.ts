@@ -50,6 +50,8 @@ export interface GroupExaminer {
 export interface GroupTarget extends Span {
   readonly hashes: BlockHashes;
   readonly source: string;
+  /** The source's life; absent: not known. */
+  readonly life?: string | null;
   readonly complete: boolean;
   readonly phase: ReplicaState['phase'];
   /** Amendments of its last block that are in it; null: not known. */
@@ -144,7 +146,7 @@ export async function applyAmendments(
   context: WriterContext,
   before: ReplicaState,
   messages: readonly AmendmentMessage[],
-  after: Pick<ReplicaState, 'amendments' | 'misses'>
+  after: Pick<ReplicaState, 'amendments' | 'misses'> & Partial<Pick<ReplicaState, 'complete'>>
 ): Promise<ReplicaState> {
   const { schema, epochSize, examiner } = context;
   const height = before.height!;
@@ -252,6 +254,7 @@ async function applyGroups(
     phase,
     complete,
     source,
+    life = null,
     hashes,
     blockTime = null,
     last,
@@ -263,6 +266,7 @@ async function applyGroups(
     phase,
     complete,
     source,
+    life,
     hashes,
     blockTime,
     amendments,

@@ -198,6 +198,7 @@ export class ReplicaBootstrap {
       misses: false,
       settledHeight: null,
       learned: head.learned?.id ?? null,
+      life: head.life,
       complete: this.#isSettled
     });
     await writer.query(`SET SESSION max_statement_time = ${STATEMENT_LIMIT_S}`);

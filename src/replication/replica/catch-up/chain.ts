@@ -6,6 +6,7 @@ import { phaseBack, writeReplicaState } from '../database/state.ts';
 import { SourceBackoff } from '../parts/backoff.ts';
 import { markMissing } from '../parts/doubt.ts';
 import { heedLearned } from '../parts/learned.ts';
+import { isOfOther } from '../parts/lives.ts';
 import { restoreTables } from '../parts/missing-tables.ts';
 import type { Replica } from '../parts/replica.ts';
 import { ReplicaLost } from '../parts/replica-lost.ts';
@@ -70,8 +71,9 @@ export class ReplicaChain {
     if (!this.#isWhole || this.#replica.store.isTorn) await restoreTables(this.#replica, signal);
     this.#isWhole = true;
     await heedLearned(this.#replica, await subscription.learned(signal));
+    this.#replica.sources.lives = subscription.lives;
     if (stream.takeResumed()) {
-      if (stream.canResume) {
+      if (stream.canResume && !isOfOther(this.#replica)) {
         this.#replica.log.info({ height: this.#replica.store.state.height }, 'the stream goes on where it was cut');
         return { kind: 'resumed' };
       }

@@ -11,6 +11,7 @@ import { lookupDigest } from '../../tables/lookup-digest.ts';
 import { applySince } from '../apply/block-writer.ts';
 import { type ReplicaState, writeReplicaState } from '../database/state.ts';
 import { heedLearned } from '../parts/learned.ts';
+import { isOfOther, isOfStream, senderOf } from '../parts/lives.ts';
 import type { Replica } from '../parts/replica.ts';
 import { ReplicaLost } from '../parts/replica-lost.ts';
 import { followSourceSchema } from '../parts/source-schema.ts';
@@ -72,7 +73,7 @@ export class SinceCatchUp {
     const isPlain = state.schemaFingerprint === null || this.#replica.store.context.schema.only !== null;
     const lowest = isPlain ? since + 1 : await this.#overlapStart(since);
     // This source does not know what another one broadcast.
-    const isOther = state.source !== source.url;
+    const isOther = state.source === null || isOfOther(this.#replica);
     const query: SinceQuery = {
       ...(isPlain || far || isOther
         ? { since: lowest - 1 }
@@ -96,7 +97,8 @@ export class SinceCatchUp {
       const { offersDigests } = this.#replica.sources.followed;
       // The status may be of a moment before the reorg, the snapshot is not.
       const isShorter = head.height < leftHeight;
-      const isUnknown = isOther || (offersDigests && (isForgotten || isShorter));
+      const isUnknown =
+        isOther || !isOfStream(this.#replica, head.life) || (offersDigests && (isForgotten || isShorter));
       const misses = this.#replica.store.state.misses || (isUnknown && head.fingerprint !== null);
       const hashes = head.hashes ?? (head.height === tip ? status.hashes : unknownHashes(source.id.dbType));
       const verdict = far ? 'agreed' : await this.#sourceQuorum.confirm(head.height, hashes, signal);
@@ -117,7 +119,14 @@ export class SinceCatchUp {
         amendments,
         misses
       } as const;
-      const target = { first: since + 1, last: head.height, hashes, source: source.url, ...ends };
+      const target = {
+        first: since + 1,
+        last: head.height,
+        hashes,
+        ...senderOf(this.#replica),
+        ...(head.life && { life: head.life }),
+        ...ends
+      };
       const { maxRowBytes } = this.#replica.data;
       const limits = { maxRowBytes, batchBytes: BATCH_BYTES, maxBodyBytes: MAX_SINCE_BYTES };
       const body = steadily(response.body, source.url);

@@ -77,6 +77,8 @@ export interface ReplicaState {
   readonly settledHeight: number | null;
   /** The source's `learned` when the replica was made of it, or compared equal; null: not known. @see LearnedSchema */
   readonly learned: string | null;
+  /** The life of the source that sent the last block; null: not known. @see LivesSchema */
+  readonly life: string | null;
 }
 
 const TABLES = [
@@ -86,7 +88,7 @@ const TABLES = [
     verified_height BIGINT NULL, verified_at VARCHAR(32) NULL, repairs BIGINT UNSIGNED NOT NULL DEFAULT 0,
     floor BIGINT NULL, infra_only TINYINT(1) NOT NULL DEFAULT 0, dispensers TEXT NULL, ids TEXT NULL, not_replicated LONGTEXT NULL,
     amendments BIGINT NULL, misses TINYINT(1) NOT NULL DEFAULT 0, settled_height BIGINT NULL,
-    learned VARCHAR(64) NULL, compared LONGTEXT NULL,
+    learned VARCHAR(64) NULL, life VARCHAR(64) NULL, compared LONGTEXT NULL,
     updated_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)
   ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`,
   // For replicas that were made before there were comparisons and parts.
@@ -101,7 +103,8 @@ const TABLES = [
     ADD COLUMN IF NOT EXISTS misses TINYINT(1) NOT NULL DEFAULT 0 AFTER amendments,
     ADD COLUMN IF NOT EXISTS settled_height BIGINT NULL AFTER misses,
     ADD COLUMN IF NOT EXISTS learned VARCHAR(64) NULL AFTER settled_height,
-    ADD COLUMN IF NOT EXISTS compared LONGTEXT NULL AFTER learned`,
+    ADD COLUMN IF NOT EXISTS life VARCHAR(64) NULL AFTER learned,
+    ADD COLUMN IF NOT EXISTS compared LONGTEXT NULL AFTER life`,
   `CREATE TABLE IF NOT EXISTS sync_undo (
     seq BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, group_first BIGINT NOT NULL, group_last BIGINT NOT NULL,
     kind VARCHAR(8) NOT NULL, table_name VARCHAR(64) NULL, body LONGTEXT NOT NULL, KEY group_last (group_last)
@@ -215,6 +218,7 @@ export async function readReplicaState(connection: Statements): Promise<ReplicaS
     misses: Number(row['misses']) === 1,
     settledHeight: number(row['settled_height']),
     learned: row['learned'] as string | null,
+    life: row['life'] as string | null,
     compared: json<ComparedTables>(row['compared'])
   };
 }
@@ -240,6 +244,7 @@ const COLUMNS: Readonly<Record<keyof ReplicaState, string>> = {
   misses: 'misses',
   settledHeight: 'settled_height',
   learned: 'learned',
+  life: 'life',
   compared: 'compared'
 };
 

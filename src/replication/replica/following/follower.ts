@@ -137,6 +137,7 @@ export class ReplicaFollower {
       switch (message.type) {
         case 'status':
           this.#replica.sources.standsAt(message.block_height);
+          this.#replica.sources.lives = message.lives ?? [];
           if (await heedLearned(this.#replica, message.learned)) this.#audit.scheduleNow();
           this.#announced = message.block_height ?? -1;
           if (!this.#pending.hasBegun && this.#isOtherTip(message)) return { kind: 'behind' };

@@ -11,6 +11,7 @@ import { namesUnknownIds } from '../apply/block-message.ts';
 import { applyAmendments, applyBlocks, type LiveGroup } from '../apply/block-writer.ts';
 import { describes } from '../database/schema.ts';
 import { type ReplicaState, writeReplicaState } from '../database/state.ts';
+import { isOfOther, senderOf } from '../parts/lives.ts';
 import type { Replica } from '../parts/replica.ts';
 import { followSourceSchema } from '../parts/source-schema.ts';
 import type { ReplicaAudit } from '../verifying/audit.ts';
@@ -90,7 +91,6 @@ export class GroupWriter {
       await followSourceSchema(this.#replica, null, signal);
     }
     const { writer, context, state } = this.#replica.store;
-    const { client: source } = this.#replica.sources;
     if (messages.some((message) => namesUnknownIds(context.schema, state.ids.own, message))) this.#audit.scheduleNext();
     const isMissing = this.#misses(messages);
     const misses = state.misses || isMissing;
@@ -105,7 +105,7 @@ export class GroupWriter {
         first,
         last,
         hashes,
-        source: source.url,
+        ...senderOf(this.#replica),
         complete,
         phase: 'following',
         amendments: 0,
@@ -130,11 +130,10 @@ export class GroupWriter {
    * sent the block before: this one may have read it later, with rows that changed meanwhile.
    */
   #misses(messages: readonly BlockMessage[]): boolean {
-    const { store, sources } = this.#replica;
-    const { complete, amendments, source } = store.state;
+    const { complete, amendments } = this.#replica.store.state;
     const { amended_before: sent, schema_fingerprint: fingerprint } = messages[0]!;
     const isLost = !complete && sent != null && sent !== amendments;
-    const isOther = fingerprint !== undefined && source !== null && source !== sources.client.url;
+    const isOther = fingerprint !== undefined && isOfOther(this.#replica);
     return isLost || isOther || messages.some(({ unsettled }) => unsettled === 'unknown');
   }
 
@@ -150,13 +149,16 @@ export class GroupWriter {
     const from = Date.now();
     const isOtherSchema = fresh.some(({ schema_fingerprint }) => schema_fingerprint !== state.schemaFingerprint);
     const isGap = state.amendments !== null && last.number !== known + fresh.length;
-    const isMissing = isGap || isOtherSchema;
+    // Another source numbers other rows so.
+    const isOther = isOtherSchema || isOfOther(this.#replica);
+    const isMissing = isGap || isOther;
     const misses = state.misses || isMissing;
     if (isMissing) this.#audit.scheduleNow();
     else if (misses || fresh.some((message) => namesUnknownIds(context.schema, state.ids.own, message)))
       this.#audit.scheduleNext();
-    const after = { amendments: state.amendments === null ? null : last.number, misses };
-    const applied = isOtherSchema ? [] : fresh;
+    const complete = state.complete && !isMissing;
+    const after = { complete, amendments: state.amendments === null ? null : last.number, misses };
+    const applied = isOther ? [] : fresh;
     await this.#write(() => applyAmendments(writer, context, state, applied, after));
     const rows = applied.reduce((sum, { updated_rows }) => sum + countRows({ data: {}, updated_rows }), 0);
     count('rows.in', rows);
@@ -170,7 +172,8 @@ export class GroupWriter {
     const isOwn = height === state.height;
     if (state.height === null || height > state.height || state.phase !== 'following') return;
     if (isOwn) this.#replica.commitment?.settled(height);
-    const isKnown = state.complete || (!isOwn && !unknown) || (isOwn && !unknown && amendments === state.amendments);
+    const isSent = isOwn ? amendments === state.amendments && !isOfOther(this.#replica) : true;
+    const isKnown = state.complete || (!unknown && isSent);
     const misses = state.misses || !isKnown;
     if (misses && !state.misses) this.#audit.scheduleNow();
     const complete = state.complete || (isOwn && !misses && amendments !== null);

@@ -1,6 +1,7 @@
 import { PlatformError } from '../../../errors.ts';
 import type { Logger } from '../../../log.ts';
 import { databaseKey } from '../../../wire/data/database.ts';
+import type { Life } from '../../../wire/data/messages.ts';
 import { SourceClient } from '../../client/source-client.ts';
 import type { ReplicaActorData } from '../../protocol.ts';
 
@@ -40,6 +41,8 @@ export class SourceSet {
   #followed = 0;
   /** Newest word of the followed source about what it learned; null: nothing. @see LearnedSchema */
   learned: string | null = null;
+  /** Newest word of the followed source about its starts; empty: it does not say. @see LivesSchema */
+  lives: readonly Life[] = [];
 
   /** @param changed called whenever something that is reported has changed */
   constructor(data: ReplicaActorData, log: Logger, changed: () => void) {
@@ -174,6 +177,7 @@ export class SourceSet {
   }
 
   #followNext(): void {
+    this.lives = [];
     const count = this.#records.length;
     const others = this.#records.map((_, index) => (this.#followed + 1 + index) % count);
     this.#followed = others.reduce((best, index) => (this.#restOf(index) < this.#restOf(best) ? index : best));

@@ -4,6 +4,7 @@ import { isInPart } from '../../../wire/data/digest.ts';
 import type { Different, Equal } from '../compare/comparison.ts';
 import { repair } from '../compare/repair.ts';
 import { type ReplicaState, writeReplicaState } from '../database/state.ts';
+import { senderOf } from '../parts/lives.ts';
 import type { Replica } from '../parts/replica.ts';
 import { ReplicaLost } from '../parts/replica-lost.ts';
 import type { ComparisonRun } from './comparison-run.ts';
@@ -74,6 +75,14 @@ export class AuditMarker {
     if (!isAtRest && !state.misses) return;
     const now = isAtRest ? { complete: true, settledHeight: state.height } : {};
     await this.#write({ ...now, misses: false, learned });
+  }
+
+  /** Notes that all tables are as the followed source has them at the replica's block, whichever source sent it. */
+  async adopt(): Promise<void> {
+    const { state } = this.#replica.store;
+    const { source, life } = senderOf(this.#replica);
+    if (state.phase === 'following' && (state.source !== source || state.life !== life))
+      await this.#write({ source, life });
   }
 
   /** Records that all tables were found equal. @param at time of the comparison, ISO 8601 */

@@ -269,7 +269,9 @@ export class ReplicaAudit {
   async #conclude(run: ComparisonRun, found: Equal, verdict: QuorumVerdict): Promise<void> {
     const { height } = found;
     await this.#marker.noteIds(found, run);
-    await this.#marker.settle(height === this.#height);
+    const isAtRest = height === this.#height;
+    await this.#marker.settle(isAtRest);
+    if (isAtRest && run.part === null) await this.#marker.adopt();
     if (verdict.unconfirmed.length === 0) await this.#equal(run, height);
     else this.#leaveUnconfirmed(run, height, verdict);
   }

@@ -46,5 +46,7 @@ export async function describeSnapshot(
     )
     .digest('hex');
   const behind = query.since === null ? {} : { behind: Math.min(tip.height, query.until ?? tip.height) - query.since };
-  return { key, id, coordinates, query, localTables, finderKey, ...(learned && { learned }), ...behind };
+  const { life } = feed;
+  const known = { ...(learned && { learned }), ...(life && { life }) };
+  return { key, id, coordinates, query, localTables, finderKey, ...known, ...behind };
 }

@@ -125,6 +125,11 @@ export class SourceFeed {
     return this.#memory && (this.#memory.learned ?? null);
   }
 
+  /** Names this start of the source; undefined: it has not begun. */
+  get life(): string | undefined {
+    return this.#memory?.lives.at(-1)?.id;
+  }
+
   get tip(): BlockHead | null {
     return this.#tip;
   }

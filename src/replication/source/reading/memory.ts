@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { Connection } from '../../../db/connection.ts';
 import { type BlockHashes, type DbType, sameBlock, unknownHashes } from '../../../wire/data/database.ts';
-import type { Learned } from '../../../wire/data/messages.ts';
+import type { Learned, Life } from '../../../wire/data/messages.ts';
 import type { MissedChanges } from '../../../wire/data/snapshot.ts';
 import type { BlockHead } from '../../tables/block-hashes.ts';
 import type { TablePlan } from '../../tables/classify.ts';
@@ -29,6 +29,9 @@ import {
 } from './resume-point.ts';
 import { ResumeSteps } from './resume-steps.ts';
 import type { SnapshotChecksums } from './snapshot-checksums.ts';
+
+/** Starts that are remembered: a replica of an earlier one compares itself. */
+const LIVES_MAX = 16;
 
 /** Lookup ids that are sent again after a reorg of blocks which were never broadcast from here. */
 const UNKNOWN_IDS = 5_000n;
@@ -60,6 +63,8 @@ export class SourceMemory {
   readonly forced = new Map<string, Set<string>>();
   /** By lookup table, the highest id that the reader of a snapshot may hold since the last group. */
   readonly heldIds = new Map<string, bigint>();
+  /** The last starts, this one last: who has a block of one of them knows whether this one continues it. */
+  readonly lives: readonly Life[];
   /** Every subscriber takes amendments, as far as the last broadcast says. */
   isAmended = false;
   readonly #dbType: DbType;
@@ -84,7 +89,7 @@ export class SourceMemory {
     dbType: DbType,
     start: Pick<
       ResumePoint,
-      'height' | 'blockTime' | 'hashes' | 'recent' | 'openGroup' | 'reorgs' | 'forks' | 'learned'
+      'height' | 'blockTime' | 'hashes' | 'recent' | 'openGroup' | 'reorgs' | 'forks' | 'learned' | 'lives'
     >
   ) {
     this.#dbType = dbType;
@@ -100,6 +105,8 @@ export class SourceMemory {
     this.#recent = [...start.recent];
     this.#forks = start.forks ?? [];
     this.#learned = start.learned;
+    const life = { id: randomBytes(9).toString('base64url'), from: start.height };
+    this.lives = [...(start.lives ?? []), life].slice(-LIVES_MAX);
   }
 
   /** State that counts as broadcast up to a height although nobody knows whether it was; undefined: none. */
@@ -491,6 +498,7 @@ export class SourceMemory {
       reorgs: this.reorgs,
       forks: this.#forks,
       unsettled: this.unsettled,
+      lives: this.lives,
       ...(this.#learned && { learned: this.#learned }),
       lookupIds: Object.fromEntries([...this.lookups].map(([name, { lastId }]) => [name, toJsonId(lastId)])),
       watches: Object.fromEntries(watches)

@@ -1,5 +1,5 @@
 import type { BlockHashes } from '../../../wire/data/database.ts';
-import type { Learned } from '../../../wire/data/messages.ts';
+import type { Learned, Life } from '../../../wire/data/messages.ts';
 import type { ServerPosition } from '../binlog/position.ts';
 import type { Span } from '../changes/spans.ts';
 import type { KeptWatch } from '../changes/table-watch.ts';
@@ -70,6 +70,8 @@ export interface ResumePoint {
   readonly unsettled?: readonly string[];
   /** The last state that this source, or a predecessor, took as its base without knowing what it had sent; absent: none. */
   readonly learned?: Learned;
+  /** The last starts of the source, the present one last; absent in files of an earlier version. */
+  readonly lives?: readonly Life[];
   /** Position in the binary log up to which changes were broadcast; null or absent: not known. */
   readonly binlog?: ServerPosition | null;
   /** The tables that were served; absent in files of an earlier version. */

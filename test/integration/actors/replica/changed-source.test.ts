@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { cpSync, rmSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../../../src/devnet/processes/free-port.ts';
 import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
+import { atEnd } from '../../../support/cleanup.ts';
 import { createDatabase, startOwnServer } from '../../../support/mariadb.ts';
 import { sql } from '../../../support/sql.ts';
 import { appendBlocks, createIndexer } from '../../../support/sync/generated-indexer.ts';
@@ -59,6 +62,8 @@ async function startServer() {
     url,
     directory,
     stop: () => process.end('SIGKILL'),
+    pause: () => process.child.kill('SIGSTOP'),
+    goOn: () => process.child.kill('SIGCONT'),
     start: async () => {
       process = await start();
     },
@@ -130,5 +135,58 @@ test('a replica is complete only when it was compared, where its server was star
   await server.at(tip);
   await replica.until('the server is followed again', ({ phase }) => isFollowing(phase));
   await isCompleteOnlyIfEqual(replica, at, 200, () => server.holdDigests(false));
+  await replica.end();
+});
+
+/** One name before several servers, of which it leads to one. */
+async function openName(port: number) {
+  const sockets = new Set<Socket>();
+  let target = port;
+  const door = createServer((near) => {
+    const far = connect(target, '127.0.0.1');
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => [near, far].map((each) => each.destroy()));
+    }
+    near.pipe(far).pipe(near);
+  });
+  door.listen(0, '127.0.0.1');
+  await once(door, 'listening');
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  atEnd(async () => {
+    door.close();
+    cut();
+  });
+  const { port: own } = door.address() as { port: number };
+  return {
+    url: `http://127.0.0.1:${own}`,
+    leadTo: (other: number) => {
+      target = other;
+      cut();
+    }
+  };
+}
+
+test('a replica is complete only when it was compared, where another server answers under the name of its source', async () => {
+  const [first, second] = [await startServer(), await startServer()];
+  const name = await openName(Number(new URL(first.url).port));
+  const at = await createDatabase('changed_source_name', mariaDb.root);
+  const replica = new ReplicaThread(at, 'indexer', [name.url], { epochSize: 1_000, verifyHashes: false });
+  await replica.until('verified', ({ replica: standing }) => standing!.verification === 'verified');
+  second.pause();
+  const tip = await appendBlocks(source, 2, 'of the first under one name');
+  await replica.isLiveAt(tip);
+  await sql(source, 'UPDATE notes SET n = 1 WHERE id = 300');
+  second.goOn();
+  await second.at(tip);
+  second.holdDigests(true);
+  name.leadTo(Number(new URL(second.url).port));
+  await first.stop();
+  await replica.until('the stream was cut', ({ phase }) => !isFollowing(phase));
+  await replica.until('the second is followed', ({ phase }) => isFollowing(phase));
+  await isCompleteOnlyIfEqual(replica, at, 300, () => second.holdDigests(false));
   await replica.end();
 });

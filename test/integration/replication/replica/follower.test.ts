@@ -272,7 +272,8 @@ test('a replica that missed an amendment, or of which nobody knows, is complete 
   const gap = [amendmentOf(2)];
   const unknown = [{ type: 'settled', ...AT_FIRST, amendments: 0, unknown: true }] as const;
   const passed = [amendmentOf(1), block(2, {}, { schema_fingerprint: 'old', previous_hash: 'h1', amended_before: 2 })];
-  for (const messages of [lost, gap, unknown, passed]) {
+  const late = [{ type: 'settled', ...AT_FIRST, amendments: 0 }, amendmentOf(2)] as const;
+  for (const messages of [lost, gap, unknown, passed, late]) {
     const { source, replica, ended, end } = await follow();
     source.say(SETTLING);
     for (const message of messages) source.say(message);
@@ -282,4 +283,18 @@ test('a replica that missed an amendment, or of which nobody knows, is complete 
     assert.deepEqual(await ended, { kind: 'behind' });
     await end();
   }
+});
+
+test('amendments of another source than the one that sent the block complete no replica', async () => {
+  const { source, replica, ended, end } = await follow();
+  source.say(SETTLING);
+  await until(replica, { height: 1, misses: false, complete: false });
+  await writeReplicaState(replica.store.writer, { source: 'http://another' });
+  await replica.store.reloadState();
+  source.say(amendmentOf(1));
+  source.say({ type: 'settled', ...AT_FIRST, amendments: 1 });
+  await until(replica, { amendments: 1, misses: true, complete: false });
+  source.say(block(3, {}, { schema_fingerprint: 'old', group: { first: 9, last: 9 } }));
+  assert.deepEqual(await ended, { kind: 'behind' });
+  await end();
 });

@@ -95,6 +95,27 @@ test('a status says what the source learned, to who comes and at once to who is 
   assert.deepEqual([words(early), words(late)], [[null, 'one', 'two'], ['two']]);
 });
 
+test('a status says which starts of its source continue each other, and another one at once', async () => {
+  const frontDoor = await openFrontDoor();
+  const place = await listen(frontDoor);
+  const point = { height: BASE_HEIGHT, blockTime: 1, hashes: INDEXER_HASHES };
+  const early = await subscribe(place);
+  const words = ({ heard }: Listener) =>
+    heard
+      .filter(({ type }) => type === 'status')
+      .map((message) =>
+        (message as { lives?: readonly { readonly id: string }[] }).lives?.map(({ id }) => id).join(' ')
+      );
+  await until(() => words(early).length === 1, 'a status');
+  const lives = ['one', 'two'].map((id) => ({ id, from: BASE_HEIGHT }));
+  // A point that says nothing of them is of the same start.
+  for (const known of [{ lives: lives.slice(0, 1) }, {}, { lives: lives.slice(0, 1) }, { lives }])
+    frontDoor.fanOut.setPoint(INDEXER, { ...point, ...known });
+  const late = await subscribe(place);
+  await until(() => words(early).length >= 3 && words(late).length === 1, 'another start');
+  assert.deepEqual([words(early), words(late)], [[undefined, 'one', 'one two'], ['one two']]);
+});
+
 test('after=: amendments go again to who asks for them; who does not, and misses some that no block repeats, gets 4409', async () => {
   const frontDoor = await openFrontDoor();
   const place = await listen(frontDoor);

@@ -281,10 +281,12 @@ export class SourceFeed {
     const before = isCovered ? null : await this.#engineState();
     const batch = new BlockBatch(before === null ? BATCH_BYTES : Number.POSITIVE_INFINITY);
     let isBroadcast = false;
+    let readOn: Connection | undefined;
     if (id.dbType === 'indexer' && layout?.heads)
       this.#options.beginGroup(memory.recent as readonly BroadcastBlock[], layout.heads);
     try {
       await this.#read(async (connection) => {
+        readOn = connection;
         for await (const read of readGroup(
           connection,
           id.dbType,
@@ -313,9 +315,10 @@ export class SourceFeed {
         const looked = [...(last?.changes?.tables ?? [])]
           .filter(([, { notes }]) => notes.isLooked)
           .map(([name]) => name);
-        if (last?.changes)
-          await this.#settler.afterGroup(connection, memory, last.layout, [...looked, ...last.own.keys()]);
-        else await connection.query('COMMIT');
+        // Another one, where that was lost, is in no snapshot.
+        const held = connection === readOn ? connection : null;
+        if (last?.changes) await this.#settler.afterGroup(held, memory, last.layout, [...looked, ...last.own.keys()]);
+        else await held?.query('COMMIT');
       });
     } finally {
       await roots?.settle(isBroadcast);

@@ -100,10 +100,10 @@ export class Settler {
   /**
    * Keeps the snapshot of a group that was broadcast, to look in it for changes that its message lacked.
    *
-   * @param connection in its snapshot, which stays open if there is more to look at
+   * @param connection in its snapshot, which stays open if there is more to look at; null: it is lost, so another one is needed
    */
   async afterGroup(
-    connection: Connection,
+    connection: Connection | null,
     memory: SourceMemory,
     layout: SourceLayout,
     changed: Iterable<string>
@@ -114,11 +114,11 @@ export class Settler {
     if (look?.pass.table && look.tableHeight >= 0) look.tableHeight = memory.height;
     if (memory.isSettled) {
       this.#look = null;
-      await connection.query('COMMIT');
+      await connection?.query('COMMIT');
       // The message of the block said so, but for what is not known.
       if (this.#isUnknown) await this.#settle(memory, memory.height);
       else this.#settledHeight = memory.height;
-    } else this.#held = { connection, layout };
+    } else this.#held = connection && { connection, layout };
   }
 
   /** Ends the snapshot: a group or a reorg is next. */

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { type Connection, connect } from '../../../../src/db/connection.ts';
+import { SerialConnection } from '../../../../src/db/serial-connection.ts';
+import { silentLogger } from '../../../../src/log.ts';
+import { SourceFeed } from '../../../../src/replication/source/feed/feed.ts';
+import type { AmendmentMessage } from '../../../../src/wire/data/messages.ts';
+import { createDatabase } from '../../../support/mariadb.ts';
+import { sql } from '../../../support/sql.ts';
+import { TEST_KEY } from '../../../support/sync/source-thread.ts';
+
+/** Blocks of a database: more than a group reads whole. */
+const BLOCKS = 6_000;
+const MOST_RESTS = 2_000;
+
+type Sent = { readonly type: string; readonly block_index: number; readonly unknown?: true };
+
+/** A source of blocks and of one table that was started and has settled its last block. */
+async function openSettled(t: TestContext, name: string, ...tables: string[]) {
+  const database = await createDatabase(name);
+  await sql(
+    database,
+    'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_hash VARCHAR(20) NOT NULL)',
+    `INSERT INTO blocks SELECT seq, CONCAT('h', seq) FROM seq_1_to_${BLOCKS}`,
+    ...tables
+  );
+  let reading: Connection | undefined;
+  const open = () => connect(database, { finderKey: TEST_KEY, several: true });
+  const reader = new SerialConnection(async () => {
+    reading = await open();
+    return reading;
+  });
+  const control = new SerialConnection(open);
+  t.after(() => [reader, control].forEach((line) => void line.destroy()));
+  const sent: Sent[] = [];
+  const meddled: { whenSent: (() => Promise<void>) | null } = { whenSent: null };
+  const feed = new SourceFeed({
+    data: {
+      id: { dbType: 'decoder', chain: 'litecoin', network: 'regtest' },
+      coordinates: database,
+      localTables: [],
+      binlog: 'off',
+      compatibleClients: false,
+      settleBudgetMs: 5_000,
+      resume: null
+    },
+    log: silentLogger,
+    reader,
+    control,
+    open,
+    beginGroup: () => undefined,
+    record: async () => undefined,
+    roots: null,
+    retime: async () => undefined,
+    prune: async () => undefined,
+    keep: async () => undefined,
+    broadcast: async (messages) => {
+      for (const { bytes } of messages) sent.push(JSON.parse(new TextDecoder().decode(bytes)) as Sent);
+      const { whenSent } = meddled;
+      meddled.whenSent = null;
+      await whenSent?.();
+      return false;
+    }
+  });
+  assert.equal(await feed.start(), true);
+  const settle = async (height: number) => {
+    for (let rests = 0; rests < MOST_RESTS && feed.settling.settledHeight !== height; rests++) await feed.rest();
+    assert.equal(feed.settling.settledHeight, height);
+  };
+  await settle(BLOCKS);
+  sent.length = 0;
+  const loseReader = () => sql(database, `KILL ${(reading as unknown as { threadId: number }).threadId}`);
+  return { database, feed, sent, meddled, settle, loseReader };
+}
+
+/** Returns the heights in parts of tables that amendments of a block brought. */
+const amendedHeights = (sent: readonly Sent[], block: number) =>
+  sent
+    .filter(({ type, block_index }) => type === 'amendment' && block_index === block)
+    .flatMap((message) => Object.values((message as unknown as AmendmentMessage).ranges ?? {}))
+    .flatMap(({ rows }) => rows.map((row) => Number(row['block_index'])));
+
+test('a look whose connection is lost before it begins sees nothing of the next block', async (t) => {
+  const outputs = [
+    'CREATE TABLE outputs (block_index INT NOT NULL, v INT NOT NULL, KEY (block_index))',
+    `INSERT INTO outputs SELECT seq, 0 FROM seq_1_to_${BLOCKS}`
+  ];
+  const { database, feed, sent, meddled, settle, loseReader } = await openSettled(t, 'lost_look', ...outputs);
+  const [first, second] = [BLOCKS + 1, BLOCKS + 2];
+  await sql(
+    database,
+    `INSERT INTO outputs VALUES (${first}, 1)`,
+    'UPDATE outputs SET v = 7 WHERE block_index = 11',
+    `INSERT INTO blocks VALUES (${first}, 'h${first}')`
+  );
+  meddled.whenSent = async () => {
+    await loseReader();
+    await sql(
+      database,
+      `INSERT INTO outputs VALUES (${second}, 1)`,
+      'UPDATE outputs SET v = 7 WHERE block_index = 12',
+      `INSERT INTO blocks VALUES (${second}, 'h${second}')`
+    );
+  };
+  await feed.broadcastGroup();
+  for (let rests = 0; rests < 20; rests++) await feed.rest();
+  assert.deepEqual(amendedHeights(sent, first), []);
+  assert.equal(feed.settling.settledHeight, BLOCKS, 'no snapshot of the block is left');
+  await feed.broadcastGroup();
+  await settle(second);
+  assert.deepEqual(amendedHeights(sent, second), [11, 12]);
+});

@@ -133,10 +133,13 @@ export class Settler {
     this.#held = null;
   }
 
-  /** Begins anew after the broadcast of a reorg: looks at everything with the next group, or at the block below the fork. */
+  /**
+   * Begins anew after the broadcast of a reorg: looks at everything with the next group, or at the block below the fork, which is not
+   * settled before.
+   */
   rolledBack(height: number): void {
     this.#look = null;
-    if (this.#settledHeight !== null) this.#settledHeight = Math.min(this.#settledHeight, height);
+    if (this.#settledHeight !== null) this.#settledHeight = Math.min(this.#settledHeight, height - 1);
   }
 
   /** Goes on for a slice of time. @returns true when there is nothing to do */

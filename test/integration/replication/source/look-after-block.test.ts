@@ -110,3 +110,30 @@ test('a look whose connection is lost before it begins sees nothing of the next 
   await settle(second);
   assert.deepEqual(amendedHeights(sent, second), [11, 12]);
 });
+
+test('after a reorg the block below the fork is not settled before it was looked at', async (t) => {
+  const outputs = [
+    'CREATE TABLE outputs (block_index INT NOT NULL, v INT NOT NULL, KEY (block_index))',
+    `INSERT INTO outputs SELECT seq, 0 FROM seq_1_to_${BLOCKS}`
+  ];
+  const { database, feed, sent, settle } = await openSettled(t, 'reorg_look', ...outputs);
+  const orphan = BLOCKS + 1;
+  await sql(
+    database,
+    'UPDATE outputs SET v = 7 WHERE block_index = 12',
+    `INSERT INTO outputs VALUES (${orphan}, 1)`,
+    `INSERT INTO blocks VALUES (${orphan}, 'orphan')`
+  );
+  await feed.broadcastGroup();
+  await settle(orphan);
+  await sql(
+    database,
+    `DELETE FROM outputs WHERE block_index = ${orphan}`,
+    `DELETE FROM blocks WHERE block_index = ${orphan}`
+  );
+  assert.equal(await feed.poll(), 'fork');
+  await feed.broadcastReorg();
+  assert.equal(feed.settling.settledHeight, BLOCKS - 1);
+  await settle(BLOCKS);
+  assert.deepEqual(amendedHeights(sent, BLOCKS), [12]);
+});

@@ -183,11 +183,12 @@ export class ChangeTaker {
     const done: Span[] = [];
     for (let at = 0; at < spans.length; ) {
       if (this.isFull) return { read, done, left: spans.slice(at) };
-      const some = spans.slice(at, at + KEYS_AT_ONCE);
-      const limit = this.#room.rows + 1;
+      const some = askedTogether(spans, at);
       const where = inSpansSql(watch.ranging, plan, some);
-      const found = await readRows(this.#statements, plan, watch.ranging, where, { limit });
-      const cut = found.length < limit ? null : (found.at(-1)?.value ?? null);
+      const limit = some[0] === null ? Number.POSITIVE_INFINITY : this.#room.rows + 1;
+      const bound = Number.isFinite(limit) ? { limit } : {};
+      const found = await readRows(this.#statements, plan, watch.ranging, where, bound);
+      const cut = found.length < limit ? null : found.at(-1)!.value;
       if (cut === null) {
         this.#keep(found, read);
         for (const span of some) done.push(span);
@@ -222,6 +223,15 @@ export class ChangeTaker {
       this.#room.bytes -= bytes;
     }
   }
+}
+
+/**
+ * Returns the next spans of one SELECT. NULL, the last of them, is asked for alone: its rows come first, they are of one value, and no
+ * value is divided.
+ */
+function askedTogether(spans: readonly Span[], at: number): readonly Span[] {
+  const some = spans.slice(at, at + KEYS_AT_ONCE);
+  return some[0] === null ? some : some.filter((span) => span !== null);
 }
 
 function entriesOf(read: readonly ReadRow[]): Map<Value, Checksum> {

@@ -11,6 +11,8 @@ import { TEST_KEY } from '../../../support/sync/source-thread.ts';
 
 /** Blocks of a database: more than a group reads whole. */
 const BLOCKS = 6_000;
+/** Rows without a block: more than any amendment may carry. */
+const UNBLOCKED = 9_000;
 const MOST_RESTS = 2_000;
 
 type Sent = { readonly type: string; readonly block_index: number; readonly unknown?: true };
@@ -136,4 +138,37 @@ test('after a reorg the block below the fork is not settled before it was looked
   assert.equal(feed.settling.settledHeight, BLOCKS - 1);
   await settle(BLOCKS);
   assert.deepEqual(amendedHeights(sent, BLOCKS), [12]);
+});
+
+test('rows without a block that are more than an amendment carries come whole, and so do those that are sent with them', async (t) => {
+  const queue = [
+    'CREATE TABLE queue (block_index INT NULL, v INT NOT NULL, KEY (block_index))',
+    `INSERT INTO queue SELECT seq, 0 FROM seq_1_to_${BLOCKS}`,
+    `INSERT INTO queue SELECT NULL, seq FROM seq_1_to_${UNBLOCKED}`
+  ];
+  const { database, feed, sent, settle } = await openSettled(t, 'many_nulls', ...queue);
+  const orphan = BLOCKS + 1;
+  await sql(
+    database,
+    `UPDATE queue SET v = 0 WHERE block_index IS NULL AND v = ${UNBLOCKED}`,
+    'UPDATE queue SET v = 7 WHERE block_index = 5990',
+    `INSERT INTO blocks VALUES (${orphan}, 'orphan')`
+  );
+  await feed.broadcastGroup();
+  await settle(orphan);
+  await sql(database, `DELETE FROM blocks WHERE block_index = ${orphan}`);
+  await feed.broadcastReorg();
+  sent.length = 0;
+  await settle(BLOCKS);
+  const parts = sent
+    .filter(({ type }) => type === 'amendment')
+    .flatMap((message) => (message as unknown as AmendmentMessage).ranges?.['queue'] ?? []);
+  const rows = parts.flatMap((part) => part.rows.map((row) => row['block_index']));
+  assert.equal(rows.filter((block) => block === null).length, UNBLOCKED);
+  assert.deepEqual(
+    rows.filter((block) => block !== null),
+    [5990]
+  );
+  for (const { spans, rows: list } of parts)
+    assert.ok(spans.includes(null) || list.every((row) => row['block_index'] !== null));
 });

@@ -3,7 +3,7 @@ import type { TablePlan } from '../../tables/classify.ts';
 import { planSignature } from '../../tables/source-layout.ts';
 import { type Checksum, ChecksumMap, isSame, NO_ROWS, together, type Value } from './checksum-map.ts';
 import { type Ranging, rangingOf } from './ranging.ts';
-import { HIGHEST, LOWEST, mergeSpans, type Span } from './spans.ts';
+import { HIGHEST, LOWEST, mergeSpans, type Span, withoutSpans } from './spans.ts';
 import type { TableTimes } from './table-facts.ts';
 
 /** A table of at most this many rows is read whole with each group that may have changed it. */
@@ -18,6 +18,8 @@ const FINE_ROWS = 200_000;
 const SINGLE_ROWS = 2_000_000;
 /** Values under one checksum where they are not known one by one. */
 export const RANGE_WIDTH = 256;
+/** Rows of a range that are sent once more so that its checksum is known again. */
+const TORN_ROWS = 20_000;
 /** Sums of one table in a resume point. */
 const KEPT_SUMS = 32;
 
@@ -30,6 +32,12 @@ export interface KeptWatch {
   /** By number of the range, `null` for NULL; null: nothing is known of the table. */
   readonly sums: Readonly<Record<string, string>> | null;
   readonly pending: readonly Span[];
+}
+
+/** What was sent of a range, value by value, since all of it was required. */
+interface TornRange {
+  spans: readonly Span[];
+  readonly sums: Map<number, Checksum>;
 }
 
 /** Returns whether the column that divides a table is what replicas know its rows by: by another key they find none. */
@@ -53,6 +61,8 @@ export class TableWatch {
   readonly #coarse = new Map<number, Checksum>();
   /** Ranges whose checksums are unknown. */
   readonly #unknown = new Set<number>();
+  /** Those of them that were required whole for it: what was sent of each since. */
+  readonly #torn = new Map<number, TornRange>();
   /** A multiple of 256, or LOWEST. */
   from: number;
   /** Ranges are known from this value on; a multiple of 256, or LOWEST. */
@@ -114,9 +124,23 @@ export class TableWatch {
     return mergeSpans(this.rangesFrom === LOWEST ? ranges : [...ranges, [LOWEST, this.rangesFrom - 1]]);
   }
 
+  /**
+   * Requires a range of which parts were sent, and the rest is not known any more: all of it goes once more.
+   *
+   * @param checksum of its present rows
+   * @returns false where that is of no use: nothing was known there, it has too many rows, or was required before
+   */
+  requireTorn(range: number, checksum: Checksum): boolean {
+    if (!this.#unknown.has(range) || this.#torn.has(range) || checksum.rows > TORN_ROWS) return false;
+    this.#torn.set(range, { spans: [], sums: new Map() });
+    this.require([[range * RANGE_WIDTH, (range + 1) * RANGE_WIDTH - 1]]);
+    return true;
+  }
+
   /** Sets the checksum of a range below `from`, as it was read. */
   setRange(range: number, checksum: Checksum): void {
     this.#unknown.delete(range);
+    this.#torn.delete(range);
     if (checksum.rows === 0) this.#coarse.delete(range);
     else this.#coarse.set(range, checksum);
   }
@@ -165,11 +189,29 @@ export class TableWatch {
       const last = Math.floor((to + 1) / RANGE_WIDTH) - 1;
       if (Math.floor(from / RANGE_WIDTH) < first) this.#unknown.add(first - 1);
       if (Math.floor(to / RANGE_WIDTH) > last && to < this.from) this.#unknown.add(last + 1);
+      for (const range of new Set([first - 1, last + 1])) this.#notePart(range, span, entries);
       for (const range of [...this.#coarse.keys(), ...this.#unknown]) {
         if (range >= first && range <= last) this.setRange(range, NO_ROWS);
       }
     }
     for (const [value, checksum] of entries) this.add(value, checksum);
+  }
+
+  /** Notes a part that was sent of a range that was required whole. Once all of it was sent, its checksum is known. */
+  #notePart(range: number, span: readonly [number, number], entries: ReadonlyMap<Value, Checksum>): void {
+    const torn = this.#torn.get(range);
+    if (!torn) return;
+    const whole: Span = [range * RANGE_WIDTH, (range + 1) * RANGE_WIDTH - 1];
+    for (let value = Math.max(span[0], whole[0]); value <= Math.min(span[1], whole[1]); value++)
+      torn.sums.set(value, entries.get(value) ?? NO_ROWS);
+    torn.spans = mergeSpans([...torn.spans, span]);
+    if (withoutSpans([whole], torn.spans).length > 0) return;
+    const before = [...torn.sums].filter(([value]) => !entries.has(value));
+    // What comes now is added to it.
+    this.setRange(
+      range,
+      before.reduce((sum, [, checksum]) => together(sum, checksum), NO_ROWS)
+    );
   }
 
   /** Returns the checksum of the broadcast rows of these spans together. */
@@ -204,6 +246,7 @@ export class TableWatch {
     this.fine.set(null, NO_ROWS);
     this.#coarse.clear();
     this.#unknown.clear();
+    this.#torn.clear();
     this.rangesFrom = this.from;
     this.require([[LOWEST, HIGHEST], ...(this.ranging.isNullable ? [null] : [])]);
   }
@@ -224,6 +267,7 @@ export class TableWatch {
     const start = Math.floor(from / RANGE_WIDTH);
     for (const range of [...this.#coarse.keys()]) if (range >= start) this.#coarse.delete(range);
     for (const range of [...this.#unknown]) if (range >= start) this.#unknown.delete(range);
+    for (const range of [...this.#torn.keys()]) if (range >= start) this.#torn.delete(range);
     this.from = start * RANGE_WIDTH;
     this.rangesFrom = Math.min(this.rangesFrom, this.from);
     if (from > this.from) this.require([[this.from, from - 1]]);

@@ -159,7 +159,7 @@ async function lookAtRanges(look: Stretch, below: number): Promise<Looked> {
     const known = watch.rangeOf(range);
     const span: Span = [range * RANGE_WIDTH, (range + 1) * RANGE_WIDTH - 1];
     if (known && !isSame(known, checksum)) watch.require([span]);
-    if (known) continue;
+    if (known || (range * RANGE_WIDTH >= watch.rangesFrom && watch.requireTorn(range, checksum))) continue;
     watch.setRange(range, checksum);
     learned.push(span);
   }

@@ -11,6 +11,8 @@ import { TEST_KEY } from '../../../support/sync/source-thread.ts';
 
 /** Blocks of a database: more than a group reads whole. */
 const BLOCKS = 6_000;
+/** More rows than are known one by one. */
+const MANY_ROWS = 239_000;
 /** Rows without a block: more than any amendment may carry. */
 const UNBLOCKED = 9_000;
 const MOST_RESTS = 2_000;
@@ -138,6 +140,30 @@ test('after a reorg the block below the fork is not settled before it was looked
   assert.equal(feed.settling.settledHeight, BLOCKS - 1);
   await settle(BLOCKS);
   assert.deepEqual(amendedHeights(sent, BLOCKS), [12]);
+});
+
+test('a new row of an older block in a table that is known by ranges leaves nothing unknown', async (t) => {
+  const rewards = [
+    'CREATE TABLE rewards (id INT AUTO_INCREMENT PRIMARY KEY, block_index INT NOT NULL, v INT NOT NULL, KEY (block_index))',
+    `INSERT INTO rewards (block_index, v) SELECT 1 + seq DIV 40, 0 FROM seq_1_to_${MANY_ROWS}`,
+    'ANALYZE TABLE rewards'
+  ];
+  const { database, feed, sent, settle } = await openSettled(t, 'torn_range', ...rewards);
+  const { learned } = feed;
+  for (const height of [BLOCKS + 1, BLOCKS + 2]) {
+    await sql(
+      database,
+      `INSERT INTO rewards (block_index, v) VALUES (${height - BLOCKS + 100}, 7)`,
+      `INSERT INTO blocks VALUES (${height}, 'h${height}')`
+    );
+    await feed.broadcastGroup();
+    await settle(height);
+  }
+  assert.deepEqual(
+    sent.filter(({ type }) => type === 'settled').map(({ unknown }) => unknown),
+    [undefined, undefined]
+  );
+  assert.deepEqual(feed.learned, learned);
 });
 
 test('rows without a block that are more than an amendment carries come whole, and so do those that are sent with them', async (t) => {

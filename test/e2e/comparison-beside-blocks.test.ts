@@ -160,3 +160,59 @@ test('after a restart, a comparison goes on with the tables that were not compar
   const { verified_height, comparing: after } = await pair.status(second);
   assert.deepEqual([verified_height, after], [25, null], 'the block at which its first table was compared');
 });
+
+test('a repair for which blocks wait leaves no rows of a moment between two blocks in a replica that calls itself complete', async () => {
+  const source = await createDatabase('between');
+  await sql(
+    source,
+    'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_time INT NOT NULL DEFAULT 0, block_hash VARCHAR(64) NOT NULL)',
+    'CREATE TABLE notes (id INT AUTO_INCREMENT PRIMARY KEY, text VARCHAR(40) NOT NULL)',
+    'CREATE TABLE settings (id INT PRIMARY KEY, text VARCHAR(40) NOT NULL)',
+    "INSERT INTO blocks (block_index, block_hash) SELECT seq, CONCAT('h', seq) FROM seq_1_to_20",
+    "INSERT INTO notes (text) SELECT CONCAT('note ', seq) FROM seq_1_to_3000",
+    "INSERT INTO settings VALUES (1, 'of a block')"
+  );
+  const pair = await startPair('decoder', source, { SYNC_BINLOG: 'off', MERKLE_EPOCH_SIZE: EPOCH });
+  let passMs = 0;
+  const slow = await startLyingSource(pair.server.url, async (path, body) => {
+    if (/^\/digest\/[^?]*\?key=/.test(path)) await sleep(passMs);
+    return body;
+  });
+  const client = await pair.startClient({ MERKLE_EPOCH_SIZE: EPOCH, SYNC_SOURCES: slow.url });
+  const status = () => pair.status(client);
+  await eventually('verified', async () => (await status())['verification'] === 'verified');
+  let height = 20;
+  const addBlock = async () => {
+    height += 1;
+    await sql(source, "UPDATE settings SET text = 'of a block'");
+    await sql(source, `INSERT INTO blocks (block_index, block_hash) VALUES (${height}, 'h${height}')`);
+    await eventually('settled', async () => (await pair.status(pair.server))['settled_height'] === height);
+  };
+  const marker = async () => {
+    const [row] = await sql(pair.replica, 'SELECT complete, height FROM sync_state');
+    const [setting] = await sql(pair.replica, 'SELECT text FROM settings');
+    const { complete, height } = row!;
+    return { complete, height, text: setting!['text'], verification: (await status())['verification'] };
+  };
+
+  await sql(pair.replica, "UPDATE notes SET text = 'by hand' WHERE id = 7");
+  passMs = 2 * SHORT_PASS_MS;
+  while (!client.log().includes('blocks wait for the comparison')) {
+    await addBlock();
+    await sql(source, "UPDATE settings SET text = 'between two'");
+    await sleep(BLOCK_MS);
+  }
+  passMs = 0;
+  await eventually('repaired', async () => Number((await status())['repairs']) > 0);
+  await eventually('the comparison has ended', async () => (await status())['comparing'] === null);
+  const { complete, verification, text } = await marker();
+  assert.ok(text === 'of a block' || (complete === 0 && verification !== 'verified'), JSON.stringify(await marker()));
+
+  await addBlock();
+  const isWhole = async () => {
+    const now = await marker();
+    return now.height === height && now.complete === 1 && now.verification === 'verified';
+  };
+  await eventually('complete and verified', isWhole);
+  assert.equal((await marker()).text, 'of a block');
+});

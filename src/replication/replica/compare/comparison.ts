@@ -25,6 +25,8 @@ export interface TableDifference {
   readonly bytes: number;
   /** AUTO_INCREMENT ids were compared. */
   readonly withIds: boolean;
+  /** The source has changed it since its block, or cannot say: the rows that it gave may be of a moment between two blocks. */
+  readonly isDoubtful?: boolean;
 }
 
 /** Result of comparing a replica with its source. */
@@ -76,8 +78,10 @@ export interface CompareOptions {
   readonly only?: string | undefined;
   /** Compares these tables and no others. */
   readonly part?: DigestPart;
-  /** A table that the source has changed since its last block is not compared: the next block carries that. */
+  /** A table that the source has changed since its last block is not compared: the next block carries that. Absent: it is not asked. */
   readonly patient?: boolean;
+  /** Tables that may have rows of a moment between two blocks: they are equal only where the source has not changed them since its block. */
+  readonly doubted?: readonly string[];
   /**
    * Its name. Where the replica has the ids of another one, tables in which they differ are compared without them. Absent: of
    * such tables only those that the replica's marker names.

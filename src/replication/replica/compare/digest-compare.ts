@@ -28,7 +28,7 @@ export class DigestComparison {
   }
 
   /** @throws {PlatformError} as the source, RANGE_TOO_LARGE where rows cannot be told apart, DATABASE_UNAVAILABLE */
-  async compare(signal?: AbortSignal): Promise<Comparison> {
+  async compare(signal?: AbortSignal, doubted: readonly string[] = this.#options.doubted ?? []): Promise<Comparison> {
     await this.#snapshot();
     this.#options.opened?.();
     const own = await readReplicaState(this.#connection);
@@ -39,7 +39,8 @@ export class DigestComparison {
       differing = settled
         .filter(({ claimed, replicaDigest }) => !isSame(replicaDigest, claimed))
         .map(({ claimed }) => claimed.table);
-      return await this.#differences(sourceDigest, own.height!, settled, signal);
+      const unsettled = await this.#unsettled(sourceDigest, settled, doubted, signal);
+      return await this.#differences(sourceDigest, own.height!, settled, unsettled, signal);
     } catch (caught) {
       if (!(caught instanceof SourceMoved)) throw caught;
       const elsewhere = { kind: 'elsewhere', height: own.height ?? -1, sourceHeight: caught.height } as const;
@@ -88,14 +89,17 @@ export class DigestComparison {
 
   /** Compares again after a repair: reads only the repaired parts again, as long as the source's answers are unchanged. */
   async recheck(before: Extract<Comparison, { kind: 'different' }>, signal?: AbortSignal): Promise<Comparison> {
-    if (before.more.length > 0) return this.compare(signal);
+    // Rows were read later than the source was asked whether it had changed them.
+    const repaired = before.tables.map(({ table }) => table);
+    const compare = () => this.compare(signal, [...(this.#options.doubted ?? []), ...repaired]);
+    if (before.more.length > 0) return compare();
     const sourceDigest = await readAt(this.#source.digest(before.sourceDigest.key, signal), before.sourceDigest).catch(
       whereMoved
     );
-    if (JSON.stringify(sourceDigest) !== JSON.stringify(before.sourceDigest)) return this.compare(signal);
+    if (JSON.stringify(sourceDigest) !== JSON.stringify(before.sourceDigest)) return compare();
     await this.#snapshot();
     const { height } = await readReplicaState(this.#connection);
-    if (height !== before.height) return this.compare(signal);
+    if (height !== before.height) return compare();
     const plans = new Map(digestPlans(this.#pairs.layout, before.height).map((plan) => [plan.name, plan]));
     for (const { table, spans, claimed, outside, withIds } of before.tables) {
       const inside: RangeDigest[] = [];
@@ -104,7 +108,7 @@ export class DigestComparison {
         for (const range of await readRanges(this.#connection, this.#pairs.typed, plan, span, before.sourceDigest.key))
           inside.push(range);
       const now = sumOf([...inside, { from: 0, to: 0, ...outside }]);
-      if (!isSame(now, claimed)) return this.compare(signal);
+      if (!isSame(now, claimed)) return compare();
     }
     const unnamed = await this.#pairs.unnamed(before.sourceDigest, before.height);
     return { kind: 'equal', height: before.height, sourceDigest: before.sourceDigest, ownIds: before.ownIds, unnamed };
@@ -119,20 +123,44 @@ export class DigestComparison {
     await this.#connection.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');
   }
 
+  /** Returns the equal tables among some of which the source does not say that they are as they were at its block. */
+  async #unsettled(
+    sourceDigest: DatabaseDigest,
+    pairs: readonly Pair[],
+    doubted: readonly string[],
+    signal: AbortSignal | undefined
+  ): Promise<readonly string[]> {
+    const unsettled: string[] = [];
+    for (const { claimed, replicaDigest } of pairs) {
+      const { table } = claimed;
+      if (!doubted.includes(table) || !isSame(replicaDigest, claimed)) continue;
+      const { settled } = await readAt(
+        this.#source.digestRanges(table, null, sourceDigest.key, signal, true),
+        sourceDigest
+      );
+      if (settled === false) unsettled.push(table);
+    }
+    return unsettled;
+  }
+
   async #differences(
     sourceDigest: DatabaseDigest,
     height: number,
     pairs: readonly Pair[],
+    unsettled: readonly string[],
     signal: AbortSignal | undefined
   ): Promise<Comparison> {
     const differing = pairs.filter(({ claimed, replicaDigest }) => !isSame(replicaDigest, claimed));
     const ownIds = pairs.filter(({ plan }) => plan?.withIds === false).map(({ claimed }) => claimed.table);
+    if (differing.length === 0 && unsettled.length > 0)
+      return { kind: 'elsewhere', height, sourceHeight: sourceDigest.block_height, unsettled };
     if (differing.length === 0)
       return { kind: 'equal', height, sourceDigest, ownIds, unnamed: await this.#pairs.unnamed(sourceDigest, height) };
     const names = new Set(differing.map(({ claimed }) => claimed.table));
     const tables: TableDifference[] = [];
     let found = 0;
-    const more = new Set<string>();
+    const more = new Set<string>(unsettled);
+    const asksSettled = this.#options.patient !== undefined;
     for (const { claimed, plan, sourceRanges: known, replicaDigest } of differing) {
       if (!plan)
         throw new PlatformError('SOURCE_INVALID', {
@@ -145,7 +173,7 @@ export class DigestComparison {
         more.add(plan.name);
         continue;
       }
-      const ask = () => this.#source.digestRanges(claimed.table, null, sourceDigest.key, signal, this.#options.patient);
+      const ask = () => this.#source.digestRanges(claimed.table, null, sourceDigest.key, signal, asksSettled);
       const sourceRanges = known ?? (await readAt(ask(), sourceDigest));
       if (this.#options.patient && sourceRanges.settled === false) {
         more.add(plan.name);
@@ -208,7 +236,17 @@ export class DigestComparison {
     const outside = sumOf(replicaDigest.ranges.filter(isOutside));
     const { bytes } = found;
     const { name, withIds } = plan;
-    const difference = { table: name, ...found.difference(), spans: taken, claimed, outside, bytes, withIds };
+    const isDoubtful = sourceRanges.settled === false;
+    const difference = {
+      table: name,
+      ...found.difference(),
+      spans: taken,
+      claimed,
+      outside,
+      bytes,
+      withIds,
+      isDoubtful
+    };
     return { difference, rows: found.size, isCut };
   }
 }

@@ -96,7 +96,9 @@ export class TablePairs {
       const mayDiffer = table && mayOwnIds(table) && (isOther || own.ids.own.includes(table.name)) && !allIds;
       const isEqual = isSame(pair.replicaDigest, pair.claimed);
       found.push(
-        mayDiffer && !isEqual ? await this.reread(pair, own, sourceDigest, this.#options.patient, signal) : pair
+        mayDiffer && !isEqual
+          ? await this.reread(pair, own, sourceDigest, this.#options.patient !== undefined, signal)
+          : pair
       );
     }
     return found;

@@ -47,6 +47,8 @@ export class ReplicaAudit {
   #run: ComparisonRun | null = null;
   /** A comparison beside blocks found a difference: they wait for the next one, which repairs it. */
   #holdsBlocks = false;
+  /** Tables that a repair gave rows of which the source did not say that they are of its block, and the replica's block. */
+  #doubted: { readonly height: number; readonly tables: readonly string[] } | null = null;
   /** A difference that could not be located has led to a bootstrap already. */
   #hasLost = false;
   /** Milliseconds that comparisons of other tables took before the one under way. */
@@ -167,7 +169,10 @@ export class ReplicaAudit {
     if (before?.ended) return this.#takeUp(before, before.ended);
     const blocks = await WaitingBlocks.watch(this.#replica);
     this.#schedule.send({ type: 'comparison.begun', height: this.#height });
-    const run = new ComparisonRun(this.#replica, this.#quorum, this.#position, this.#holdsBlocks);
+    // At another block, what the source changed back came with that, or the table differs.
+    const doubted = this.#doubted?.height === this.#height ? this.#doubted.tables : [];
+    const asked = { holdsBlocks: this.#holdsBlocks, doubted };
+    const run = new ComparisonRun(this.#replica, this.#quorum, this.#position, asked);
     this.#run = run;
     const abort = () => run.stop(signal.reason);
     signal.addEventListener('abort', abort, { once: true });
@@ -243,16 +248,19 @@ export class ReplicaAudit {
     let { found, verdict } = compared;
     let repaired: Different | null = null;
     const { misses } = this.#replica.store.state;
+    const doubtful = new Set<string>();
     for (let round = 0; found.kind === 'different' && round < MAX_ROUNDS; round++) {
       await this.#marker.noteIds(found, run);
       await this.#marker.doubt({ misses: true });
       const again = repaired && findAgain(repaired, found);
       if (again) return await this.#halt(again, found);
+      for (const { table, isDoubtful } of found.tables) if (isDoubtful) doubtful.add(table);
       await this.#marker.repair(found);
       repaired = found;
       ({ found, verdict } = await run.recheck(repaired));
     }
-    if (found.kind === 'equal') await this.#conclude(run, found, verdict);
+    if (doubtful.size > 0) this.#doubt(run, found, [...doubtful]);
+    else if (found.kind === 'equal') await this.#conclude(run, found, verdict);
     else if (found.kind === 'elsewhere') {
       // Everything that differed was repaired before one of them went on: the next block completes it.
       if (repaired?.more.length === 0) await this.#marker.doubt({ misses });
@@ -265,9 +273,16 @@ export class ReplicaAudit {
     return DONE;
   }
 
+  /** Leaves a repaired replica incomplete whose source may have changed these tables since its block: the next comparison decides. */
+  #doubt(run: ComparisonRun, { height }: Comparison, tables: readonly string[]): void {
+    this.#doubted = { height, tables };
+    this.#missed(run, { kind: 'elsewhere', height, sourceHeight: height, unsettled: tables });
+  }
+
   /** Notes the end of a comparison that found no difference. Blocks may have been applied since it began. */
   async #conclude(run: ComparisonRun, found: Equal, verdict: QuorumVerdict): Promise<void> {
     const { height } = found;
+    this.#doubted = null;
     await this.#marker.noteIds(found, run);
     const isAtRest = height === this.#height;
     await this.#marker.settle(isAtRest);

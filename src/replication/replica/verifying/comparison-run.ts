@@ -34,6 +34,7 @@ export class ComparisonRun {
   readonly #replica: Parts;
   readonly #quorum: DigestQuorum;
   readonly #position: ComparisonPosition;
+  readonly #doubted: readonly string[];
   readonly #line: SerialConnection;
   readonly #stop = new AbortController();
   readonly #opened = Promise.withResolvers<void>();
@@ -45,13 +46,20 @@ export class ComparisonRun {
   #isBeside = false;
   #ended: Ended | null = null;
 
-  constructor(replica: Parts, quorum: DigestQuorum, position: ComparisonPosition, holdsBlocks: boolean) {
+  /** @param doubted tables that a repair gave rows which may be of a moment between two blocks */
+  constructor(
+    replica: Parts,
+    quorum: DigestQuorum,
+    position: ComparisonPosition,
+    { holdsBlocks, doubted }: { readonly holdsBlocks: boolean; readonly doubted: readonly string[] }
+  ) {
     const { coordinates, generation } = replica.data;
     const { state } = replica.store;
     this.#replica = replica;
     this.#quorum = quorum;
     this.#position = position;
     this.holdsBlocks = holdsBlocks;
+    this.#doubted = doubted;
     this.ownIds = state.ids.own;
     this.#beganAt = state.height!;
     const tag = statementTag(coordinates.name, generation);
@@ -150,7 +158,8 @@ export class ComparisonRun {
         const { context } = this.#replica.store;
         const { client: source } = this.#replica.sources;
         const patient = !this.holdsBlocks;
-        const options = { patient, source: source.url, opened: this.#opened.resolve, onRead, part: this.part };
+        const asked = { patient, doubted: this.#doubted, part: this.part };
+        const options = { ...asked, source: source.url, opened: this.#opened.resolve, onRead };
         return work(new DigestComparison(connection, context.schema, source, options));
       }),
       this.#stop.signal

@@ -34,7 +34,7 @@ export interface KeptWatch {
   readonly pending: readonly Span[];
 }
 
-/** What was sent of a range, value by value, since all of it was required. */
+/** The parts of a range that were sent, value by value, since all of it was required. */
 interface TornRange {
   spans: readonly Span[];
   readonly sums: Map<number, Checksum>;
@@ -61,7 +61,7 @@ export class TableWatch {
   readonly #coarse = new Map<number, Checksum>();
   /** Ranges whose checksums are unknown. */
   readonly #unknown = new Set<number>();
-  /** Those of them that were required whole for it: what was sent of each since. */
+  /** The unknown ranges that were required whole, with the parts that were sent since. */
   readonly #torn = new Map<number, TornRange>();
   /** A multiple of 256, or LOWEST. */
   from: number;

@@ -57,6 +57,8 @@ export type Comparison =
       readonly more: readonly string[];
       /** Tables that are compared without their ids. */
       readonly ownIds: readonly string[];
+      /** Table that has the rows its source gave, and differs by the source's digest, which contradicts them. */
+      readonly again?: string;
     };
 
 export type Equal = Extract<Comparison, { kind: 'equal' }>;

@@ -4,7 +4,14 @@ import type { DatabaseDigest, DigestRange, RangeDigest, TableDigest, TableRanges
 import { type DigestPlan, digestPlans, readRanges, sumOf, wholeTable } from '../../tables/digest.ts';
 import type { ReplicaSchema } from '../database/schema.ts';
 import { readReplicaState } from '../database/state.ts';
-import type { Attestation, CompareOptions, Comparison, DigestSource, TableDifference } from './comparison.ts';
+import type {
+  Attestation,
+  CompareOptions,
+  Comparison,
+  Different,
+  DigestSource,
+  TableDifference
+} from './comparison.ts';
 import { findSpans, RangeDifference, readAt, SourceMoved } from './range-difference.ts';
 import { isSame, type Pair, TablePairs } from './table-pairs.ts';
 
@@ -88,7 +95,7 @@ export class DigestComparison {
   }
 
   /** Compares again after a repair: reads only the repaired parts again, as long as the source's answers are unchanged. */
-  async recheck(before: Extract<Comparison, { kind: 'different' }>, signal?: AbortSignal): Promise<Comparison> {
+  async recheck(before: Different, signal?: AbortSignal): Promise<Comparison> {
     // Rows were read later than the source was asked whether it had changed them.
     const repaired = before.tables.map(({ table }) => table);
     const compare = () => this.compare(signal, [...(this.#options.doubted ?? []), ...repaired]);
@@ -108,7 +115,7 @@ export class DigestComparison {
         for (const range of await readRanges(this.#connection, this.#pairs.typed, plan, span, before.sourceDigest.key))
           inside.push(range);
       const now = sumOf([...inside, { from: 0, to: 0, ...outside }]);
-      if (!isSame(now, claimed)) return compare();
+      if (!isSame(now, claimed)) return contradictionOf(before, await compare(), table);
     }
     const unnamed = await this.#pairs.unnamed(before.sourceDigest, before.height);
     return { kind: 'equal', height: before.height, sourceDigest: before.sourceDigest, ownIds: before.ownIds, unnamed };
@@ -254,4 +261,14 @@ export class DigestComparison {
 function whereMoved(caught: unknown): null {
   if (caught instanceof SourceMoved) return null;
   throw caught;
+}
+
+/**
+ * Returns a comparison after a repair, with the table that contradicts itself: by its digest it differs although it has the rows that the
+ * source gave, it differs again, and the source says both times that it has not changed the table since its block.
+ */
+function contradictionOf(before: Different, found: Comparison, table: string): Comparison {
+  if (found.kind !== 'different' || found.height !== before.height) return found;
+  const isSure = [before, found].every(({ tables }) => tables.some((each) => each.table === table && !each.isDoubtful));
+  return isSure ? { ...found, again: table } : found;
 }

@@ -252,7 +252,7 @@ export class ReplicaAudit {
     for (let round = 0; found.kind === 'different' && round < MAX_ROUNDS; round++) {
       await this.#marker.noteIds(found, run);
       await this.#marker.doubt({ misses: true });
-      const again = repaired && findAgain(repaired, found);
+      const again = repaired && (found.again ?? findAgain(repaired, found));
       if (again) return await this.#halt(again, found);
       for (const { table, isDoubtful } of found.tables) if (isDoubtful) doubtful.add(table);
       await this.#marker.repair(found);

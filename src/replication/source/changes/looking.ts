@@ -14,7 +14,7 @@ import {
   valueSql
 } from './ranging.ts';
 import { HIGHEST, LOWEST, mergeSpans, type Span, spansOf, withoutSpans } from './spans.ts';
-import { hasMoved, isSettled, isUnmoved, type TableFacts } from './table-facts.ts';
+import { hasMoved, isSettled, isUnmoved, mayBeImported, type TableFacts } from './table-facts.ts';
 import { RANGE_WIDTH, type TableWatch, WINDOW_ROWS } from './table-watch.ts';
 import { stampOf } from './touch-rules.ts';
 import { readLastId } from './watch-reader.ts';
@@ -139,7 +139,9 @@ function depths(
   let room = LOOKED_ROWS;
   for (const look of looks) {
     const { plan, watch, facts } = look;
-    const isMoved = facts === undefined || watch.times === undefined || !isUnmoved(watch.times, facts);
+    const { times } = watch;
+    const isKnown = facts !== undefined && times !== undefined;
+    const isMoved = !isKnown || !isUnmoved(times, facts) || mayBeImported(times, facts);
     if (!isMoved && watch.isSettled) {
       if (facts.updateTime !== null || !watch.isWhole || watch.fine.rows > UNTIMED_ROWS) continue;
       room -= watch.fine.rows;

@@ -66,10 +66,13 @@ export function isSettled({ updateTime, isFresh, isNew, isTimed }: TableFacts, b
  */
 export function isUnmoved(before: TableTimes, now: TableTimes): boolean {
   if (!now.isTimed || hasMoved(before, now)) return false;
-  // Files that are imported bring other rows, and move no time.
-  if (before.altered[0] !== now.altered[1]) return false;
   // A server forgets the time of a table that leaves its cache, and opens that table again when it is asked for the time.
   return now.updateTime !== null || before.opened[0] === now.opened[1];
+}
+
+/** Returns whether files of a table may have been imported between two moments: they bring other rows, and move no time. */
+export function mayBeImported(before: TableTimes, now: TableTimes): boolean {
+  return before.altered[0] !== now.altered[1];
 }
 
 /** Returns whether a table shows a change between two moments. Where it shows none, it may have changed: see `isUnmoved`. */

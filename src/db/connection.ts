@@ -26,7 +26,7 @@ export type SqlRow = Record<string, unknown>;
 const SESSION = [
   // With unique_checks off, a bulk load that meets a duplicate takes rows before it along.
   "SET SESSION sql_mode = 'STRICT_ALL_TABLES,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO', time_zone = '+00:00', max_error_count = 64, unique_checks = 1, group_concat_max_len = 1048576, max_sort_length = 1024",
-  'SET SESSION autocommit = 1, completion_type = 0, sql_safe_updates = 0, sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_auto_is_null = 0, sql_quote_show_create = 1 /*M! , check_constraint_checks = 0, innodb_strict_mode = 0, idle_transaction_timeout = 0 */',
+  'SET SESSION autocommit = 1, completion_type = 0, sql_safe_updates = 0, sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_auto_is_null = 0, sql_quote_show_create = 1 /*M! , check_constraint_checks = 0, innodb_strict_mode = 0, idle_transaction_timeout = 0, idle_readonly_transaction_timeout = 0, idle_write_transaction_timeout = 0 */',
   // A connection may rest between two blocks, a locked writer and an open snapshot too; a slow reader of rows is no dead one.
   'SET SESSION wait_timeout = 604800, net_read_timeout = 600, net_write_timeout = 600',
   'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ' // a consistent snapshot is one only at this level

@@ -73,6 +73,8 @@ const ODD_SETTINGS: readonly [name: string, odd: string, needed: string | number
   ['tx_isolation', "'READ-UNCOMMITTED'", 'REPEATABLE-READ'],
   ['wait_timeout', '1', 604_800],
   ['idle_transaction_timeout', '1', 0],
+  ['idle_readonly_transaction_timeout', '1', 0],
+  ['idle_write_transaction_timeout', '1', 0],
   ['net_read_timeout', '1', 600],
   ['net_write_timeout', '1', 600]
 ];

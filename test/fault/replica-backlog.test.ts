@@ -28,7 +28,7 @@ async function meanwhile(work: () => Promise<number>): Promise<void> {
   await holder.query('BEGIN');
   await holder.query('SELECT * FROM sync_state FOR UPDATE');
   const tip = await work();
-  await eventually('the server is there', async () => (await pair.status(pair.server))['block_height'] === tip);
+  await isServed(tip);
   await holder.query('COMMIT');
   holder.destroy();
   await thread.isLiveAt(tip);
@@ -36,8 +36,19 @@ async function meanwhile(work: () => Promise<number>): Promise<void> {
   assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
 }
 
-/** Blocks, each of which the server finds by itself. */
-const oneByOne = (count: number, seed: string) => appendBlocks(source, count, seed, 250);
+function isServed(tip: number): Promise<void> {
+  return eventually('the server is there', async () => (await pair.status(pair.server))['block_height'] === tip);
+}
+
+/** Writes blocks, each of which the server finds by itself. */
+async function oneByOne(count: number, seed: string): Promise<number> {
+  let tip = 0;
+  for (let each = 1; each <= count; each += 1) {
+    tip = await appendBlocks(source, 1, `${seed} ${each}`);
+    await isServed(tip);
+  }
+  return tip;
+}
 
 async function groupsInJournal(): Promise<number> {
   const connection = await connect(replica);

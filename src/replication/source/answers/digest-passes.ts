@@ -10,7 +10,7 @@ import type { SourceActorData } from '../../protocol.ts';
 import { readTip } from '../../tables/block-hashes.ts';
 import { digestPlans, readDigests, type TableDigests } from '../../tables/digest.ts';
 import { readLayout, type SourceLayout } from '../../tables/source-layout.ts';
-import { isUnmoved, readTableFacts, type TableFacts } from '../changes/table-facts.ts';
+import { hasMoved, readTableFacts, type TableFacts } from '../changes/table-facts.ts';
 
 /** Tips whose passes have good keys; of one tip and part, so many: the newest, and those before something changed in place. */
 const KEPT_TIPS = 3;
@@ -94,7 +94,8 @@ export function isCurrent(pass: Pick<DigestPass, 'part' | 'tip' | 'isStale' | 't
   if (ageMs > Math.max(ms, times * (tookMs ?? ageMs))) return false;
   return covered.every((before) => {
     const now = tip.facts.get(before.name);
-    return now !== undefined && isUnmoved(before, now);
+    // A server that opens tables may have forgotten a time. Passes are shared for moments only, so that does not count here.
+    return now?.isTimed === true && !hasMoved(before, now);
   });
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { transformSync } from 'esbuild';
 import { findRefusals, releaseChangelog, releaseSteps, setVersion } from '../scripts/build/release.ts';
 
 const CLEAN = { changes: [], tags: ['v0.1.0'], current: '0.1.0' } as const;
@@ -54,4 +55,21 @@ test('a release commits, builds from that commit, and tags what was built; it ne
   assert.equal(commands.length, order.length);
   for (const [index, wanted] of order.entries()) assert.match(commands[index]!, wanted);
   assert.ok(commands.every((command) => !command.includes('push')));
+});
+
+/** Returns whether a source is ASCII once it is bundled: letters of tagged templates are not escaped. */
+function staysAscii(source: string): boolean {
+  const { code } = transformSync(source, { loader: 'ts', minifyWhitespace: true });
+  return !/[^\0-\x7f]/.test(code);
+}
+
+test('the program is ASCII once it is bundled: V8 would hold it in two bytes per character', () => {
+  assert.ok(staysAscii('const text = `–`;'));
+  assert.ok(!staysAscii('const text = html`–`;'));
+  const paths = globSync('{src,actors,machines,workers}/**/*.ts');
+  assert.ok(paths.length > 500, `${paths.length} files`);
+  assert.deepEqual(
+    paths.filter((path) => !staysAscii(readFileSync(path, 'utf8'))),
+    []
+  );
 });

@@ -18,11 +18,11 @@ export function marketsSection(rows: readonly Row[] | null, linkTo: LinkTo, empt
 
 function changeOf(value: unknown): Html {
   const change = Number(value);
-  if (!change) return html`<span class="none">–</span>`;
+  if (!change) return html`<span class="none">&ndash;</span>`;
   return html`<span class="${change > 0 ? 'in' : 'bad'}">${change > 0 && '+'}${amount(value)}</span>`;
 }
 
 function openOf(count: unknown): Html {
-  if (count === null || count === undefined) return html`<span class="none">–</span>`;
+  if (count === null || count === undefined) return html`<span class="none">&ndash;</span>`;
   return Number(count) > MOST_OPEN ? html`${amount(String(MOST_OPEN))}+` : amount(String(count));
 }

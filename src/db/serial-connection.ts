@@ -73,11 +73,16 @@ export class SerialConnection {
   }
 }
 
-/** Throws an error of the driver (fatal, or with a code of MariaDB or the network) as a PlatformError, any other as it is: a bug. */
-export function rethrow(caught: unknown): never {
+/** Returns an error of the driver (fatal, or with a code of MariaDB or the network) as a PlatformError, any other as it is: a bug. */
+export function namedFault(caught: unknown): unknown {
   const { code } = Object(caught) as { code?: unknown };
   const isOfDatabase = isDriverError(caught) || (typeof code === 'string' && !code.startsWith('ERR_'));
-  throw isOfDatabase ? databaseError(caught) : caught;
+  return isOfDatabase ? databaseError(caught) : caught;
+}
+
+/** Throws what `namedFault` returns. */
+export function rethrow(caught: unknown): never {
+  throw namedFault(caught);
 }
 
 /**

@@ -58,7 +58,8 @@ export function actionsSection(
 function kindOf(row: Row): Html {
   const batch = row['parent_batch_action_index'];
   const mark =
-    typeof batch === 'string' && html`<span class="part" role="img" aria-label="part of batch ${batch}">&#8627;</span> `;
+    typeof batch === 'string' &&
+    html`<span class="part" role="img" aria-label="part of batch ${batch}">&#8627;</span> `;
   return html`${mark}<b>${String(row['action']).replaceAll('_', ' ')}</b>`;
 }
 

@@ -2,6 +2,7 @@ import { createActor, type InspectionEvent } from 'xstate';
 import { auditMachine, MAX_MISSES } from '../../../../machines/sync/audit.ts';
 import type { Outcome } from '../../../../machines/sync/replica.ts';
 import { isLacking } from '../../../db/connection.ts';
+import { namedFault } from '../../../db/serial-connection.ts';
 import { hasCode, PlatformError } from '../../../errors.ts';
 import { count } from '../../../observe/counters.ts';
 import type { ComparingReport, Verification } from '../../../wire/state/report.ts';
@@ -402,7 +403,7 @@ export class ReplicaAudit {
       log.warn({ err: caught, source: url }, 'the replica could not be compared with its source');
     }
     const isRefused = this.#isUnavailable;
-    this.#verdict.refuse(isRefused ? `${url} offers no digests` : PlatformError.from(caught).message);
+    this.#verdict.refuse(isRefused ? `${url} offers no digests` : PlatformError.from(namedFault(caught)).message);
     sources.followed.offersDigests = !isRefused;
     return isRefused ? await this.#withoutDigests() : DONE;
   }

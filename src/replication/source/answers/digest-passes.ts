@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Connection, quoteName } from '../../../db/connection.ts';
 import { HeldSnapshot } from '../../../db/held-snapshot.ts';
-import { rethrow, withDeadline } from '../../../db/serial-connection.ts';
+import { namedFault, rethrow, withDeadline } from '../../../db/serial-connection.ts';
 import { PlatformError } from '../../../errors.ts';
 import type { BlockHashes } from '../../../wire/data/database.ts';
 import { DIGEST_ALGORITHM, type DigestKey, type DigestPart, isInPart } from '../../../wire/data/digest.ts';
@@ -325,7 +325,7 @@ export class DigestPasses {
         made.resolve(pass.made);
         return pass.made;
       } catch (caught) {
-        made.reject(caught);
+        made.reject(namedFault(caught));
         throw caught;
       }
     });

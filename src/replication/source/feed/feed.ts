@@ -12,7 +12,7 @@ import type { SourceRoots } from '../../commitment/source-roots.ts';
 import type { SourceActorData } from '../../protocol.ts';
 import { type BlockHead, type HeadLayout, readBlockHeads, readTip } from '../../tables/block-hashes.ts';
 import { readLayout, type SourceLayout } from '../../tables/source-layout.ts';
-import { type BroadcastBlock, type LoggedBlock, readLoggedHeight } from '../../tables/transparency-log.ts';
+import type { BroadcastBlock, LoggedBlock } from '../../tables/transparency-log.ts';
 import { BinlogChanges } from '../binlog/changes.ts';
 import type { Amendment } from '../reading/amendment.ts';
 import { type DatabaseMark, findOtherDatabase, readMark } from '../reading/database-mark.ts';
@@ -183,9 +183,7 @@ export class SourceFeed {
         const logged = isSameAge ? (resume?.binlog ?? null) : null;
         const isLogged = await this.#binlog.begin(connection, layout, logged);
         if (!resume) return memoryAtTip(connection, layout, this.#tip);
-        const resumed = await resumeMemory(connection, layout, resume, isLogged);
-        await this.#checkAge(connection, layout, resumed);
-        return resumed;
+        return resumeMemory(connection, layout, resume, isLogged);
       })
     );
     if (before !== (await this.#engineState())) return false;
@@ -195,21 +193,6 @@ export class SourceFeed {
     await this.#keep();
     this.readers.serve();
     return true;
-  }
-
-  /**
-   * Compares a resume point with the transparency log, into which each block goes before it is broadcast. Where the log has blocks above
-   * the point, they may have been broadcast: the point is an older one, or another server's. They are read once more, with rows that
-   * changed since, and readers that have them would not take those.
-   */
-  async #checkAge(connection: Connection, layout: SourceLayout, memory: SourceMemory): Promise<void> {
-    if (layout.dbType !== 'indexer' || !layout.plans.some(({ name }) => name === 'sync_meta')) return;
-    const logged = await readLoggedHeight(connection);
-    if (logged <= memory.height) return;
-    const reason =
-      'blocks above the resume point were broadcast, or about to be: replicas that have them compare themselves';
-    this.#options.log.warn({ height: memory.height, logged }, reason);
-    memory.learn(logged);
   }
 
   /**

@@ -114,15 +114,11 @@ export class SourceMemory {
     return this.#learned;
   }
 
-  /**
-   * Lets the present rows count as broadcast up to the last block, though it is not known whether they were.
-   *
-   * @param height the highest block that readers may have of what is not known; default: the last one
-   */
-  learn(height = this.height): void {
+  /** Lets the present rows count as broadcast up to the last block, though it is not known whether they were. */
+  learn(): void {
     // Who has none of its blocks takes a snapshot.
-    if (height < 0) return;
-    this.#learned = { height, id: randomUUID() };
+    if (this.height < 0) return;
+    this.#learned = { height: this.height, id: randomUUID() };
   }
 
   /** Adds new tables, and forgets tables that are gone, or whose columns or class changed. */

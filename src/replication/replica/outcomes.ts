@@ -11,8 +11,16 @@ import { ReplicaLost } from './parts/replica-lost.ts';
 import type { SourceQuorum } from './quorum/source-quorum.ts';
 import type { ReplicaAudit } from './verifying/audit.ts';
 
-/** A source that contradicts the replica again within this time, in milliseconds, is believed. */
+/** A contradiction counts for so long, in milliseconds. */
 const CONTRADICTED_MS = 600_000;
+
+/** A source whose rows contradicted the replica's. */
+interface Contradiction {
+  readonly url: string;
+  readonly at: number;
+  /** Another source was followed since. */
+  isAlone: boolean;
+}
 
 /** Parts of a replica whose effects decide how its machine goes on. */
 interface OutcomeParts {
@@ -26,7 +34,7 @@ interface OutcomeParts {
 /** Outcomes of a replica's effects, and faults of those that fail. */
 export class ReplicaOutcomes {
   readonly #parts: OutcomeParts;
-  #contradictedAt = Number.NEGATIVE_INFINITY;
+  #contradiction: Contradiction | null = null;
   /** Fault for which the circuit is open; null: none yet. */
   #outage: PlatformError | null = null;
   /** The source may send what followed the replica's block: else the last comparison counts no more. */
@@ -70,23 +78,32 @@ export class ReplicaOutcomes {
     return this.orLost(work());
   }
 
-  /** Returns the outcome, or `lost` where only a bootstrap helps: one contradiction alone empties no replica. */
+  /** Returns the outcome, or `lost` where only a bootstrap helps: one contradiction alone empties no replica, nor does one source of several. */
   async orLost(work: Promise<Outcome>): Promise<Outcome> {
     const { replica, audit } = this.#parts;
     try {
-      return await work;
+      const outcome = await work;
+      if (this.#contradiction && this.#contradiction.url !== replica.sources.client.url)
+        this.#contradiction.isAlone = true;
+      return outcome;
     } catch (caught) {
       if (!(caught instanceof ReplicaLost)) throw caught;
       audit.scheduleNow();
-      const isFirst = performance.now() - this.#contradictedAt > CONTRADICTED_MS;
-      this.#contradictedAt = performance.now();
-      if (isFirst) throw caught;
+      if (!this.#isConfirmed(replica.sources.client.url)) throw caught;
       refuseLoss(replica.store.state, caught.message);
       replica.log.error({ err: caught }, 'the replica contradicts its source: bootstrapping it again');
       replica.drop(new PlatformError('ROW_CONTRADICTION', { reason: caught.message }));
       await replica.open();
       return { kind: 'lost' };
     }
+  }
+
+  /** Notes a contradiction. @returns whether another source said one before, or this one did and no other could be followed */
+  #isConfirmed(url: string): boolean {
+    const before = this.#contradiction;
+    this.#contradiction = { url, at: performance.now(), isAlone: false };
+    if (!before || this.#contradiction.at - before.at > CONTRADICTED_MS) return false;
+    return before.url !== url || !before.isAlone;
   }
 
   /** Drops connection and stream after a fault. @returns the fault */
@@ -97,7 +114,8 @@ export class ReplicaOutcomes {
       this.#outage = fault;
       breaker.tell('call.failed');
     }
-    return replica.drop(fault);
+    const dropped = replica.drop(fault);
+    return caught instanceof ReplicaLost ? replica.sources.leave(dropped) : dropped;
   }
 
   /** Returns the fault of an error: driver errors carry a number; any other error that is not a PlatformError is a bug. */

@@ -34,6 +34,8 @@ test('a block above the place where the next life began, of a life that it does 
     [5, 'of another server']
   ] as const)
     assert.equal(isOfOther(parts(height, life)), true, life);
+  // A source names its last lives alone.
+  assert.equal(isOfOther(parts(5, 'first', LIVES.slice(1))), true);
   assert.equal(isOfOther(parts(30, 'third', LIVES, 'http://another')), true);
 });
 

@@ -17,17 +17,28 @@ const SHORT_PASS_MS = 1_000;
 const LARGE_ROWS = 240_000;
 const APPLIED_MS = 5_000;
 
-test('a comparison that takes longer than blocks ends beside them, and what differs is repaired while they come', async () => {
-  const mariadb = await startOwnServer(['--log-bin=binlog', '--binlog-format=ROW']);
-  const source = await createDatabase('beside', mariadb.root);
+/** Starts a server of a database with blocks and two tables without blocks, of which `settings` has one row. */
+async function startServer(
+  label: string,
+  of: { readonly binlog: 'required' | 'off'; readonly blocks: number; readonly notes: number }
+) {
+  const mariadb = of.binlog === 'off' ? undefined : await startOwnServer(['--log-bin=binlog', '--binlog-format=ROW']);
+  const source = await createDatabase(label, mariadb?.root);
   await sql(
     source,
     'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_time INT NOT NULL DEFAULT 0, block_hash VARCHAR(64) NOT NULL)',
     'CREATE TABLE notes (id INT AUTO_INCREMENT PRIMARY KEY, text VARCHAR(40) NOT NULL)',
-    "INSERT INTO blocks (block_index, block_hash) SELECT seq, CONCAT('h', seq) FROM seq_1_to_20",
-    "INSERT INTO notes (text) SELECT CONCAT('note ', seq) FROM seq_1_to_3000"
+    'CREATE TABLE settings (id INT PRIMARY KEY, text VARCHAR(40) NOT NULL)',
+    `INSERT INTO blocks (block_index, block_hash) SELECT seq, CONCAT('h', seq) FROM seq_1_to_${of.blocks}`,
+    `INSERT INTO notes (text) SELECT CONCAT('note ', seq) FROM seq_1_to_${of.notes}`,
+    "INSERT INTO settings VALUES (1, 'of a block')"
   );
-  const pair = await startPair('decoder', source, { SYNC_BINLOG: 'required', MERKLE_EPOCH_SIZE: EPOCH });
+  const pair = await startPair('decoder', source, { SYNC_BINLOG: of.binlog, MERKLE_EPOCH_SIZE: EPOCH });
+  return { pair, source };
+}
+
+test('a comparison that takes longer than blocks ends beside them, and what differs is repaired while they come', async () => {
+  const { pair, source } = await startServer('beside', { binlog: 'required', blocks: 20, notes: 3_000 });
   let passMs = 0;
   const slow = await startLyingSource(pair.server.url, async (path, body) => {
     if (/^\/digest\/[^?]*\?key=/.test(path)) await sleep(passMs);
@@ -72,16 +83,7 @@ test('a comparison that takes longer than blocks ends beside them, and what diff
 });
 
 test('rows that a comparison saw before their block do not take completeness from a replica that has the block', async () => {
-  const mariadb = await startOwnServer(['--log-bin=binlog', '--binlog-format=ROW']);
-  const source = await createDatabase('ahead', mariadb.root);
-  await sql(
-    source,
-    'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_time INT NOT NULL DEFAULT 0, block_hash VARCHAR(64) NOT NULL)',
-    'CREATE TABLE notes (id INT AUTO_INCREMENT PRIMARY KEY, text VARCHAR(40) NOT NULL)',
-    "INSERT INTO blocks (block_index, block_hash) SELECT seq, CONCAT('h', seq) FROM seq_1_to_20",
-    "INSERT INTO notes (text) SELECT CONCAT('note ', seq) FROM seq_1_to_300"
-  );
-  const pair = await startPair('decoder', source, { SYNC_BINLOG: 'required', MERKLE_EPOCH_SIZE: EPOCH });
+  const { pair, source } = await startServer('ahead', { binlog: 'required', blocks: 20, notes: 300 });
   const { promise: isRead, resolve: read } = Promise.withResolvers<void>();
   const { promise: isReleased, resolve: release } = Promise.withResolvers<void>();
   let isHeld = false;
@@ -121,16 +123,7 @@ test('rows that a comparison saw before their block do not take completeness fro
 });
 
 test('after a restart, a comparison goes on with the tables that were not compared', async () => {
-  const mariadb = await startOwnServer(['--log-bin=binlog', '--binlog-format=ROW']);
-  const source = await createDatabase('position', mariadb.root);
-  await sql(
-    source,
-    'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_time INT NOT NULL DEFAULT 0, block_hash VARCHAR(64) NOT NULL)',
-    'CREATE TABLE notes (id INT AUTO_INCREMENT PRIMARY KEY, text VARCHAR(40) NOT NULL)',
-    "INSERT INTO blocks (block_index, block_hash) SELECT seq, CONCAT('h', seq) FROM seq_1_to_21",
-    `INSERT INTO notes (text) SELECT seq FROM seq_1_to_${LARGE_ROWS}`
-  );
-  const pair = await startPair('decoder', source, { SYNC_BINLOG: 'required', MERKLE_EPOCH_SIZE: EPOCH });
+  const { pair, source } = await startServer('position', { binlog: 'required', blocks: 21, notes: LARGE_ROWS });
   let passMs = 0;
   let keys: string[] = [];
   const slow = await startLyingSource(pair.server.url, async (path, body) => {
@@ -162,17 +155,7 @@ test('after a restart, a comparison goes on with the tables that were not compar
 });
 
 test('a repair for which blocks wait leaves no rows of a moment between two blocks in a replica that calls itself complete', async () => {
-  const source = await createDatabase('between');
-  await sql(
-    source,
-    'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_time INT NOT NULL DEFAULT 0, block_hash VARCHAR(64) NOT NULL)',
-    'CREATE TABLE notes (id INT AUTO_INCREMENT PRIMARY KEY, text VARCHAR(40) NOT NULL)',
-    'CREATE TABLE settings (id INT PRIMARY KEY, text VARCHAR(40) NOT NULL)',
-    "INSERT INTO blocks (block_index, block_hash) SELECT seq, CONCAT('h', seq) FROM seq_1_to_20",
-    "INSERT INTO notes (text) SELECT CONCAT('note ', seq) FROM seq_1_to_3000",
-    "INSERT INTO settings VALUES (1, 'of a block')"
-  );
-  const pair = await startPair('decoder', source, { SYNC_BINLOG: 'off', MERKLE_EPOCH_SIZE: EPOCH });
+  const { pair, source } = await startServer('between', { binlog: 'off', blocks: 20, notes: 3_000 });
   let passMs = 0;
   const slow = await startLyingSource(pair.server.url, async (path, body) => {
     if (/^\/digest\/[^?]*\?key=/.test(path)) await sleep(passMs);

@@ -6,6 +6,7 @@ import {
   type Prepared,
   type ViewChange
 } from '../../../src/hub/federation/consensus/messages.ts';
+import { MOST_AHEAD, MOST_BATCH_LENGTH } from '../../../src/hub/federation/consensus/rules.ts';
 import { OneHub } from '../../federation/one-hub.ts';
 
 const wish = (view: number, ...places: Prepared[]): ViewChange => ({
@@ -180,6 +181,24 @@ test('a leader begins its view once, with the wishes of three hubs, and proposes
   hub.receive('d', wish(1));
   assert.deepEqual(hub.cast(), ['viewChange 1', 'newView 1', 'prePrepare 1/1']);
   assert.equal(hub.state.slots.get(1)!.accepted, hub.keys.digestOf(batch));
+});
+
+test('a leader begins no view with wishes that no hub would take: it waits for those of others', () => {
+  const hub = new OneHub('b');
+  const places: Prepared[] = [];
+  for (let seq = 1, before: Batch | null = null; seq <= MOST_AHEAD; seq++) {
+    const operations = [hub.operation('c', seq - 1, '\n'.repeat(MOST_BATCH_LENGTH))];
+    const batch: Batch = hub.batch(seq, before, { operations });
+    places.push(prepared(hub, batch));
+    before = batch;
+  }
+  hub.receive('d', wish(1, ...places));
+  hub.receive('a', wish(1));
+  assert.deepEqual(hub.cast(), ['viewChange 1'], 'three ask for it');
+  hub.receive('c', wish(1));
+  const cast = hub.effects().flatMap((effect) => (effect.type === 'vote' ? [effect.message] : []));
+  const [begun] = cast.filter((message) => message.kind === 'newView');
+  assert.deepEqual(begun?.changes.map(({ sender }) => sender).toSorted(), ['a', 'b', 'c']);
 });
 
 test('a follower prepares what its view began with, and nothing else in its place', () => {

@@ -28,6 +28,8 @@ export const MOST_AHEAD = 2 * MOST_IN_FLIGHT;
 export const MOST_OPERATIONS = 1_000;
 /** Characters of all operations of a batch, and of all batches that a leader has in flight, but for the first. */
 export const MOST_BATCH_LENGTH = 262_144;
+/** Bytes of the wishes that prove a view: the longest message that hubs take has some more. */
+export const MOST_NEW_VIEW_BYTES = 8_300_000;
 /** Operations of one submitter that wait at a hub: those with higher numbers are not kept. */
 export const MOST_PENDING = 1_000;
 /** Largest difference between a proposal's time and a hub's own clock. */

@@ -1,7 +1,15 @@
 import { beginningOf, isOvertaken, isViewChange } from './certificates.ts';
 import type { Message, NewView, Prepared, Signed, ViewChange } from './messages.ts';
 import { isBehind } from './phase.ts';
-import { HAND_ON_MS, LONGEST_RESEND_MS, LONGEST_TIMEOUT_MS, leaderOf, RESEND_MS } from './rules.ts';
+import {
+  HAND_ON_MS,
+  LONGEST_RESEND_MS,
+  LONGEST_TIMEOUT_MS,
+  leaderOf,
+  MOST_NEW_VIEW_BYTES,
+  RESEND_MS,
+  type Rules
+} from './rules.ts';
 import { setStable } from './standing.ts';
 import { emptySlot, operationKey, type Pending, type Slot } from './state.ts';
 import { castVote, keepOwn, putSlot, slotAt, type Turn } from './turn.ts';
@@ -178,10 +186,10 @@ function askFor(turn: Turn, view: number): void {
 
 /** Proves a view that a quorum asks for, as its leader. */
 export function beginView(turn: Turn): void {
-  const { state } = turn;
-  if (!state.isChanging || leaderOf(turn.rules, state.view) !== turn.rules.self) return;
-  const changes = wishesFor(turn, state.view);
-  if (changes.length < turn.rules.quorum || state.bound.has('newView')) return;
+  const { state, rules } = turn;
+  if (!state.isChanging || leaderOf(rules, state.view) !== rules.self || state.bound.has('newView')) return;
+  const changes = proofOf(rules, wishesFor(turn, state.view));
+  if (changes === null) return;
   state.bound = new Map(state.bound).set('newView', '');
   castVote(turn, { kind: 'newView', view: state.view, changes });
 }
@@ -189,4 +197,29 @@ export function beginView(turn: Turn): void {
 /** Returns the wishes for a view. */
 function wishesFor(turn: Turn, view: number): readonly Signed<ViewChange>[] {
   return [...turn.state.changes.values()].filter(({ message }) => message.view === view);
+}
+
+/**
+ * Returns the wishes that prove a view; null where they are too few, or too long for all hubs. One that lies may prove places of long ago,
+ * which are as long as it likes: the honest ones are a quorum without it, and are waited for.
+ */
+function proofOf(
+  { quorum, keys }: Pick<Rules, 'quorum' | 'keys'>,
+  wishes: readonly Signed<ViewChange>[]
+): readonly Signed<ViewChange>[] | null {
+  if (wishes.length < quorum) return null;
+  if (bytesOf(wishes) <= MOST_NEW_VIEW_BYTES) return wishes;
+  const shortest = wishes.toSorted((a, b) => bytesOf([a]) - bytesOf([b])).slice(0, quorum);
+  return bytesOf(shortest) <= MOST_NEW_VIEW_BYTES || wishes.length === keys.length ? shortest : null;
+}
+
+/** By wish, its bytes as JSON. */
+const measured = new WeakMap<Signed<ViewChange>, number>();
+
+function bytesOf(wishes: readonly Signed<ViewChange>[]): number {
+  return wishes.reduce((sum, wish) => {
+    const bytes = measured.get(wish) ?? Buffer.byteLength(JSON.stringify(wish));
+    measured.set(wish, bytes);
+    return sum + bytes;
+  }, 0);
 }

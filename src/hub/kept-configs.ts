@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '../errors.ts';
 import { KeptResult } from '../service/rpc/kept-result.ts';
+import type { RpcCaller } from '../service/rpc/method.ts';
 import { SharedReads } from '../service/turns/shared-reads.ts';
 import { buildTree, isPassword, MASK } from './store/config-tree.ts';
 import type { ConfigEnvelope, ConfigMark, ConfigState } from './store/configs.ts';
@@ -22,8 +23,10 @@ const RECOUNT_MS = 1_000;
 /** Longest wait for a write, with the read after it within what services give a hub; and between two looks for it. */
 const REACH_MS = 4_000;
 const REACH_PAUSE_MS = 50;
-/** Callers who wait for a write. */
+/** Callers who wait for a write, with the key or without it: those without it take no place of the others. */
 const MOST_WAITING = 200;
+/** Those of one address. */
+const MOST_OF_ADDRESS = 40;
 
 interface Kept extends ConfigState {
   /** Times of its entries, each once, the newest first. */
@@ -41,7 +44,8 @@ export class KeptConfigs {
   readonly #database: HubDatabase;
   readonly #looks = new SharedReads<Kept>();
   readonly #marks = new SharedReads<ConfigMark>();
-  #waiting = 0;
+  readonly #waiting = new Places(MOST_WAITING);
+  readonly #ofAddress = new Places(MOST_OF_ADDRESS);
   #kept: Kept | undefined;
 
   constructor(database: HubDatabase) {
@@ -81,9 +85,10 @@ export class KeptConfigs {
    * Waits until a write is in the database.
    *
    * @param seq  its number
+   * @param caller  who waits
    * @throws {PlatformError} SEQUENCE_NOT_REACHED after four seconds, and at once where too many wait; and as the database
    */
-  async reach(seq: number): Promise<void> {
+  async reach(seq: number, { address, hasKey }: Pick<RpcCaller, 'address' | 'hasKey'>): Promise<void> {
     const isReached = async () =>
       (
         await within(
@@ -93,18 +98,20 @@ export class KeptConfigs {
       ).seq >= seq;
     if (await isReached()) return;
     const reason = `write ${seq} is not in the database of this hub`;
-    if (this.#waiting >= MOST_WAITING) throw new PlatformError('SEQUENCE_NOT_REACHED', { reason });
-    this.#waiting += 1;
-    try {
-      const since = performance.now();
-      do {
-        await sleep(REACH_PAUSE_MS);
-        if (await isReached()) return;
-      } while (performance.now() - since < REACH_MS);
-    } finally {
-      this.#waiting -= 1;
-    }
-    throw new PlatformError('SEQUENCE_NOT_REACHED', { reason });
+    const tooMany = () => {
+      throw new PlatformError('SEQUENCE_NOT_REACHED', { reason: `${reason}, and too many wait for it` });
+    };
+    const waited = await this.#ofAddress.take(address, tooMany, () =>
+      this.#waiting.take(String(hasKey), tooMany, async () => {
+        const since = performance.now();
+        do {
+          await sleep(REACH_PAUSE_MS);
+          if (await isReached()) return true;
+        } while (performance.now() - since < REACH_MS);
+        return false;
+      })
+    );
+    if (!waited) throw new PlatformError('SEQUENCE_NOT_REACHED', { reason });
   }
 
   #mark(): Promise<ConfigMark> {
@@ -125,6 +132,30 @@ export class KeptConfigs {
     if (performance.now() - kept.countedAt < RECOUNT_MS) return true;
     kept.countedAt = performance.now();
     return (await this.#database.readOnce('countConfigs')) === kept.head.entries;
+  }
+}
+
+/** Places of those who wait, some under each name. */
+class Places {
+  readonly #most: number;
+  readonly #taken = new Map<string, number>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** Does some work on a place. @param refuse  throws: none is free */
+  async take<T>(name: string, refuse: () => never, work: () => Promise<T>): Promise<T> {
+    const taken = this.#taken.get(name) ?? 0;
+    if (taken >= this.#most) refuse();
+    this.#taken.set(name, taken + 1);
+    try {
+      return await work();
+    } finally {
+      const left = this.#taken.get(name)! - 1;
+      if (left === 0) this.#taken.delete(name);
+      else this.#taken.set(name, left);
+    }
   }
 }
 

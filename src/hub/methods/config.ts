@@ -61,7 +61,7 @@ export function configMethods(
           throw new PlatformError('REQUEST_INVALID', {
             reason: `since_updated_at ${since} must be seconds, not milliseconds: send the watermark of an earlier answer`
           });
-        if (min_seq > 0) await caller.aside(() => configs.reach(min_seq));
+        if (min_seq > 0) await caller.aside(() => configs.reach(min_seq, caller));
         return await configs.read(since, hasKey && readNeedsKey === undefined && !caller.hasKey);
       }
     }),

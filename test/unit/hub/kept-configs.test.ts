@@ -47,3 +47,17 @@ test('few long answers are kept: who asks from many times on fills no memory', a
   assert.equal(await configs.read(101), second);
   assert.notEqual(await configs.read(100), first);
 });
+
+test('callers without the key, and those of one address, take no place of others who wait for a write', async () => {
+  const configs = configsOf([1]);
+  const waitOf = (address: string, hasKey: boolean) =>
+    configs.reach(2, { address, hasKey }).catch(({ detail }: { detail: { reason: string } }) => detail.reason);
+  const isRefused = (reason: string | undefined) => reason !== undefined && /too many wait/.test(reason);
+  const crowd = Array.from({ length: 41 }, () => waitOf('stranger', false));
+  for (let address = 0; address < 170; address++) crowd.push(waitOf(`stranger ${address}`, false));
+  const [more, keyed] = [waitOf('another', false), waitOf('service', true)];
+  assert.equal(isRefused((await more) as string), true);
+  assert.equal(isRefused((await keyed) as string), false);
+  const refused = (await Promise.all(crowd)).filter((reason) => isRefused(reason as string));
+  assert.equal(refused.length, 41 + 170 - 200);
+});

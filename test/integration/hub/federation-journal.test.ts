@@ -8,7 +8,7 @@ import { CHECKPOINT_INTERVAL } from '../../../src/hub/federation/consensus/rules
 import { digestOf, signMessage, signOperation } from '../../../src/hub/federation/gossip/signatures.ts';
 import { CONFIG_STATE, firstBodyOf, readWrite } from '../../../src/hub/federation/journal/config-state.ts';
 import { openLog } from '../../../src/hub/federation/journal/opening.ts';
-import { hashOf, readManifest } from '../../../src/hub/federation/transfer/manifest.ts';
+import { hashOf, manifestText, readManifest } from '../../../src/hub/federation/transfer/manifest.ts';
 import type { Offer } from '../../../src/hub/federation/transfer/transfer.ts';
 import { selectConfigMark } from '../../../src/hub/store/configs.ts';
 import { selectEvidence } from '../../../src/hub/store/evidence.ts';
@@ -447,8 +447,36 @@ test('states of some checkpoints are kept, and parts that none of them has are n
   await journal.keepStable(stable, 200);
   const hashes = async () => (await rows(connection, 'SELECT hash FROM consensus_chunks')).map(({ hash }) => hash);
   assert.deepEqual(await hashes(), [...readManifest(text)!.chunks]);
-  await journal.keepStable({ ...stable, seq: stable.seq + 4 * CHECKPOINT_INTERVAL }, 200);
-  assert.deepEqual([await hashes(), await journal.stableState()], [[], null]);
+  // Two times later nobody fetches it any more.
+  for (const [at, time] of [1_700_000_600_000, 1_700_001_200_000].entries()) {
+    assert.deepEqual(await hashes(), [...readManifest(text)!.chunks]);
+    const seq = stable.seq + (4 + at) * CHECKPOINT_INTERVAL;
+    const later = manifestText({ time, next: new Map(), chunks: [] });
+    await connection.query('INSERT INTO consensus_manifests (seq, manifest) VALUES (?)', [[seq, later]]);
+    await journal.keepStable({ ...stable, seq }, 200);
+  }
+  assert.deepEqual([await hashes(), (await journal.stableState())?.stable.seq], [[], 6 * CHECKPOINT_INTERVAL]);
+});
+
+test('a state that hubs fetch is kept for ten minutes of the log, however many checkpoints follow meanwhile', async () => {
+  const one = await open();
+  const { journal, connection } = one;
+  const { states } = await applyAll(one, 6 * CHECKPOINT_INTERVAL);
+  const sign = async (seq: number, logKeep: number) => {
+    const [entry] = await rows(connection, 'SELECT digest FROM consensus_log WHERE seq = ?', [seq]);
+    await journal.keepStable({ seq, digest: String(entry!['digest']), state: states[seq - 1]!, votes: [] }, logKeep);
+  };
+  const offered = async (from: number) => (await journal.stateFor(from))?.stable.seq ?? null;
+  await sign(100, 1_000);
+  const first = readManifest((await journal.stateFor(1))!.text)!;
+  for (const seq of [200, 300]) await sign(seq, 1_000);
+  assert.deepEqual([await offered(1), await offered(100), await offered(101)], [100, 100, null], 'the log leads on');
+  // The clock of the log comes to the next ten minutes at 400.
+  for (const seq of [400, 500]) await sign(seq, 1_000);
+  assert.deepEqual([await offered(1), await offered(401)], [400, null]);
+  assert.deepEqual(await journal.missingChunks(first), [], 'who has begun to fetch the one before ends it');
+  await sign(600, 10);
+  assert.deepEqual([await offered(1), await offered(600)], [600, 600], 'from the other one the log leads on no more');
 });
 
 const SETS = ['ab', 'cd'].map((digits) => digits.repeat(32)) as [string, string];

@@ -20,6 +20,10 @@ import type { StateMachine } from './state-machine.ts';
 const MOST_EVIDENCE = 100;
 /** Checkpoints whose states are kept below the stable one: who began to fetch one of them may end it. */
 const KEPT_STATES = 3;
+/** Part of the log's time whose first checkpoint hubs fetch, all alike: where much is written, the last ones are gone before one is fetched. */
+const FETCHED_MS = 600_000;
+/** Such checkpoints that are kept: who began to fetch the one before may end it. */
+const KEPT_FETCHED = 2;
 /** Characters of votes that are written by one statement. */
 const MOST_AT_ONCE = 1_048_576;
 /** Number of MariaDB's for a row that is there. */
@@ -183,9 +187,14 @@ export class Journal {
    */
   async keepStable(stable: Stable, logKeep: number): Promise<void> {
     await this.#together(async () => {
-      await this.#writeStable(stable);
+      await this.#putStable(stable);
+      const fetched = (await this.#fetchedPlaces()).slice(-KEPT_FETCHED);
+      await this.#forgetBelow(stable.seq, fetched);
       const oldest = stable.seq - KEPT_STATES * CHECKPOINT_INTERVAL;
-      await this.#connection.query('DELETE FROM consensus_manifests WHERE seq < ?', [oldest]);
+      await this.#connection.query('DELETE FROM consensus_manifests WHERE seq < ? AND seq NOT IN (?)', [
+        oldest,
+        [0, ...fetched]
+      ]);
       const kept = await rows(this.#connection, 'SELECT manifest FROM consensus_manifests');
       const used = kept.flatMap(({ manifest }) => readManifest(String(manifest))?.chunks ?? []);
       await this.#connection.query('DELETE FROM consensus_chunks WHERE hash NOT IN (?)', [['', ...new Set(used)]]);
@@ -204,12 +213,40 @@ export class Journal {
 
   /** Returns the newest checkpoint that a quorum signed, with the state there; null where this hub has none. */
   async stableState(): Promise<{ readonly stable: Stable; readonly text: string } | null> {
+    return await this.#stateAt(Number.MAX_SAFE_INTEGER);
+  }
+
+  /** Returns the newest of these up to a place. */
+  async #stateAt(place: number): Promise<{ readonly stable: Stable; readonly text: string } | null> {
     const [newest] = await rows(
       this.#connection,
-      'SELECT stable, manifest FROM consensus_checkpoints JOIN consensus_manifests USING (seq) ORDER BY seq DESC LIMIT 1'
+      'SELECT stable, manifest FROM consensus_checkpoints JOIN consensus_manifests USING (seq) WHERE seq <= ? ORDER BY seq DESC LIMIT 1',
+      [place]
     );
     if (!newest) return null;
     return { stable: JSON.parse(String(newest['stable'])) as Stable, text: String(newest['manifest']) };
+  }
+
+  /** Returns the places of signed checkpoints that are the first ones of their time, in order. */
+  async #fetchedPlaces(): Promise<readonly number[]> {
+    const found = await rows(
+      this.#connection,
+      `SELECT MIN(seq) AS seq FROM consensus_checkpoints JOIN consensus_manifests USING (seq)
+       GROUP BY JSON_VALUE(manifest, '$.time') DIV ? ORDER BY seq`,
+      [FETCHED_MS]
+    );
+    return found.map(({ seq }) => Number(seq));
+  }
+
+  /**
+   * Returns the state for a hub that lacks the log from a place on: the same for some minutes, from which the log leads on. Null: the log
+   * leads on from that place, or no state is so far.
+   */
+  async stateFor(from: number): Promise<{ readonly stable: Stable; readonly text: string } | null> {
+    const place = (await this.#fetchedPlaces()).at(-1);
+    const first = (await this.firstKept()) ?? Number.POSITIVE_INFINITY;
+    const state = place !== undefined && first <= place + 1 ? await this.#stateAt(place) : await this.stableState();
+    return state && state.stable.seq >= from ? state : null;
   }
 
   /** Returns a part of a state; null where it is kept no more. */
@@ -355,11 +392,23 @@ export class Journal {
   }
 
   async #writeStable(stable: Stable): Promise<void> {
+    await this.#putStable(stable);
+    await this.#forgetBelow(stable.seq, []);
+  }
+
+  async #putStable(stable: Stable): Promise<void> {
     await this.#connection.query('REPLACE INTO consensus_checkpoints (seq, stable) VALUES (?)', [
       [stable.seq, JSON.stringify(stable)]
     ]);
-    await this.#connection.query('DELETE FROM consensus_checkpoints WHERE seq < ?', [stable.seq]);
-    await this.#connection.query('DELETE FROM consensus_votes WHERE seq > 0 AND seq <= ?', [stable.seq]);
+  }
+
+  /** Removes checkpoints below one that is signed, and votes up to there. @param kept  places of those that stay */
+  async #forgetBelow(seq: number, kept: readonly number[]): Promise<void> {
+    await this.#connection.query('DELETE FROM consensus_checkpoints WHERE seq < ? AND seq NOT IN (?)', [
+      seq,
+      [0, ...kept]
+    ]);
+    await this.#connection.query('DELETE FROM consensus_votes WHERE seq > 0 AND seq <= ?', [seq]);
     // It votes in no view below the highest one that it has voted in.
     await this.#connection.query(
       'DELETE FROM consensus_votes WHERE seq = 0 AND view < (SELECT MAX(view) FROM (SELECT view FROM consensus_votes) AS votes)'

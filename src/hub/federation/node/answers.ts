@@ -55,8 +55,8 @@ export class Answers {
     if (seq > applied()) return;
     this.#serve(to, async () => {
       const first = (await journal.firstKept()) ?? Number.POSITIVE_INFINITY;
-      const state = seq < first || applied() - seq > MOST_BEHIND ? await journal.stableState() : null;
-      if (state && state.stable.seq >= seq) {
+      const state = seq < first || applied() - seq > MOST_BEHIND ? await journal.stateFor(seq) : null;
+      if (state) {
         gossip.sendTo(to, 'STATE_MANIFEST', { set, stable: state.stable, manifest: state.text });
         return state.text.length;
       }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { SigningKey } from '../../src/consensus/auth-signature.ts';
+import { MOST_PARTS } from '../../src/hub/federation/gossip/long-messages.ts';
 import { Intruder, KEYS, type MeshHub, startHub, until } from '../support/federation/mesh-hub.ts';
 
 const [A, B, C] = KEYS as [SigningKey, SigningKey, SigningKey];
@@ -35,6 +36,29 @@ test('ten thousand forged messages of a member do not hold up those of others', 
   friend.mesh.publish('TEST', { text: 'honest' });
   await until('it is heard', () => hub.heard.some(({ data }) => data['text'] === 'honest'));
   assert.ok(Date.now() - since < 5_000, `${Date.now() - since} ms`);
+});
+
+test('a member whose link is slow is not cut off by what another one has handed on to it', async () => {
+  const one = await startHub(A, { limits: { heartbeatMs: 20_000 } });
+  const [slow, liar] = [await Intruder.dial(one.mesh.addr), await Intruder.dial(one.mesh.addr)];
+  try {
+    await slow.join(B);
+    await liar.join(C);
+    await until('both are peers', () => one.mesh.peers.length === 2);
+    slow.socket.pause();
+    for (let number = 0; number < 24; number++) liar.send('TEST', { text: 'x'.repeat(1_000_000) }, C);
+    await until('all are heard', () => one.heard.length === 24);
+    // The longest message of a hub itself waits for who is slow.
+    for (let part = 0; part < MOST_PARTS; part++) one.mesh.publish('OWN', { part, text: 'x'.repeat(700_000) });
+    assert.deepEqual(one.mesh.peers, [B.pubkey, C.pubkey]);
+    slow.socket.resume();
+    const parts = () => slow.received.filter(({ type }) => type === 'OWN').length;
+    await until('it has all of that', () => parts() === MOST_PARTS);
+    assert.deepEqual(one.mesh.peers, [B.pubkey, C.pubkey]);
+  } finally {
+    for (const { socket } of [slow, liar]) socket.terminate();
+    await one.mesh.stop();
+  }
 });
 
 test('a member that sends no HEARTBEAT is cut off after three', async () => {

@@ -122,7 +122,7 @@ export class Mesh implements SocketOwner {
     if (to === undefined || to === this.#options.key.pubkey) this.#options.onMessage(envelope, socket.peer!);
     for (const [peer, other] of this.#peers) {
       const isAsked = to === undefined ? peer !== sender && other !== socket : peer === to && sender === socket.peer;
-      if (isAsked) other.send(text);
+      if (isAsked) other.handOn(text);
     }
   }
 

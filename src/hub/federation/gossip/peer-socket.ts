@@ -23,8 +23,10 @@ export interface SocketOwner {
 
 /** Messages that a side may send before it has proved its key; the handshake takes two. */
 const MOST_OF_STRANGER = 4;
-/** Bytes that wait for a peer which does not read; with more it is cut off. */
-const MOST_UNSENT_BYTES = 8 * 1_048_576;
+/** Bytes that wait for a peer which does not read; with more it is cut off. The longest message has eleven megabytes, in parts. */
+const MOST_UNSENT_BYTES = 24 * 1_048_576;
+/** Bytes that wait for a peer, above which it is sent nothing of others: who sends much would have honest hubs with a slow link cut off. */
+const MOST_UNSENT_OF_OTHERS = 1_048_576;
 /** Codes of WebSocket closes. @see RFC 6455, section 7.4.1 */
 const [NORMAL, REFUSED] = [1000, 1008];
 
@@ -71,6 +73,11 @@ export class PeerSocket implements Link {
     if (this.#socket.readyState !== this.#socket.OPEN) return;
     if (this.#socket.bufferedAmount > MOST_UNSENT_BYTES) this.#socket.terminate();
     else this.#socket.send(text);
+  }
+
+  /** Hands a message of another hub on, unless much waits here: its author sends it to all by itself, and again where nothing moves. */
+  handOn(text: string): void {
+    if (this.#socket.bufferedAmount <= MOST_UNSENT_OF_OTHERS) this.send(text);
   }
 
   /** Closes the socket with a reason for the other side. */

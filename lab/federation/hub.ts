@@ -20,6 +20,7 @@ import {
 import { step } from '../../src/hub/federation/consensus/step.ts';
 import { chunksOf, hashOf, manifestText, readManifest, rowsOf } from '../../src/hub/federation/transfer/manifest.ts';
 import {
+  NOTHING_FETCHED,
   type Offer,
   stepTransfer,
   type TransferEvent,
@@ -132,7 +133,7 @@ export class Hub {
 
   crash(): void {
     this.#state = null;
-    this.#transfer = { now: 0, transfer: null };
+    this.#transfer = NOTHING_FETCHED;
   }
 
   /** Loses its database, and starts with an empty one: it does not know what it has signed. */
@@ -311,7 +312,7 @@ export class Hub {
     disk.votes = disk.votes.filter(({ signed: { message } }) => !('seq' in message) || message.seq > stable.seq);
   }
 
-  #transfer: TransferState = { now: 0, transfer: null };
+  #transfer: TransferState = NOTHING_FETCHED;
 
   #takeOffer(from: string, stable: Stable, text: string): void {
     const manifest = readManifest(text);

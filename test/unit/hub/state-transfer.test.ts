@@ -6,6 +6,8 @@ import { StateFetch } from '../../../src/hub/federation/node/state-fetch.ts';
 import { chunksOf, hashOf, manifestText, readManifest, rowsOf } from '../../../src/hub/federation/transfer/manifest.ts';
 import {
   CHUNK_TIMEOUT_MS,
+  DOUBT_MS,
+  NOTHING_FETCHED,
   type Offer,
   SLOW_CHUNK_MS,
   stepTransfer,
@@ -24,7 +26,7 @@ function offerAt(seq: number): Offer {
 
 /** A hub that fetches. */
 class Fetching {
-  state: TransferState = { now: 1_000, transfer: null };
+  state: TransferState = { ...NOTHING_FETCHED, now: 1_000 };
 
   /** @returns what it does, as texts such as `ask b 0` */
   take(event: TransferEvent): readonly string[] {
@@ -118,9 +120,15 @@ test('a state that nobody has any more is given up, and the next offer begins', 
   hub.chunk('c', 0, null);
   assert.deepEqual(hub.wait(1), []);
   assert.equal(hub.state.transfer, null);
-  assert.deepEqual(hub.take({ type: 'state.offered', from: 'c', offer: offerAt(200), missing: HASHES.slice(1) }), [
-    'ask c 1'
-  ]);
+  // One that lies offers an old state again at once, each time before all others.
+  const offeredBy = (from: string) =>
+    hub.take({ type: 'state.offered', from, offer: offerAt(200), missing: HASHES.slice(1) });
+  assert.deepEqual([offeredBy('b'), offeredBy('c')], [[], ['ask c 1']]);
+  hub.wait(1, 200);
+  hub.wait(DOUBT_MS - 2);
+  assert.deepEqual(offeredBy('b'), []);
+  hub.wait(1);
+  assert.deepEqual(offeredBy('b'), ['ask b 1']);
 });
 
 test('a state that is far ahead takes the place of an old one, which a liar could offer for ever', () => {

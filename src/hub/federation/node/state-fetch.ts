@@ -4,7 +4,15 @@ import type { Rules } from '../consensus/rules.ts';
 import type { Applied } from '../consensus/state.ts';
 import type { Journal } from '../journal/journal.ts';
 import { hashOf, readManifest } from '../transfer/manifest.ts';
-import { isOutdated, type Offer, stepTransfer, type TransferEvent, type TransferState } from '../transfer/transfer.ts';
+import {
+  isDoubted,
+  isOutdated,
+  NOTHING_FETCHED,
+  type Offer,
+  stepTransfer,
+  type TransferEvent,
+  type TransferState
+} from '../transfer/transfer.ts';
 
 /** Dependencies of a hub that fetches the state of a checkpoint. */
 interface StateFetchOptions {
@@ -27,7 +35,7 @@ interface StateFetchOptions {
 /** Fetches the state of a checkpoint that other hubs have, and replaces the tables by it. */
 export class StateFetch {
   readonly #options: StateFetchOptions;
-  #state: TransferState = { now: 0, transfer: null };
+  #state: TransferState = NOTHING_FETCHED;
 
   constructor(options: StateFetchOptions) {
     this.#options = options;
@@ -40,9 +48,10 @@ export class StateFetch {
 
   /** Takes an offer. It fetches only a state that a quorum signed and that is further than this hub. */
   offer(from: string, stable: Stable, text: string): void {
-    const { rules, journal, write, position, onFalse } = this.#options;
+    const { rules, journal, write, position, onFalse, now } = this.#options;
     const { transfer } = this.#state;
     if ((transfer && !isOutdated(transfer, stable.seq)) || stable.seq <= position().seq) return;
+    if (isDoubted({ ...this.#state, now: Math.max(this.#state.now, now()) }, from)) return;
     const manifest = hashOf(text) === stable.state ? readManifest(text) : null;
     if (!manifest || !isStable(rules, stable)) {
       onFalse(from, `a state at ${stable.seq} that no quorum has signed`);

@@ -12,6 +12,8 @@ export interface Offer {
 /** State that a hub fetches, part after part. Values are replaced, never changed. */
 export interface Transfer {
   readonly offer: Offer;
+  /** Hub that offered it. */
+  readonly offeredBy: string;
   /** Hashes of the parts that it lacks, in order. */
   readonly missing: readonly string[];
   /** Hub that was asked for the first of these; null: the next tick asks one. */
@@ -52,12 +54,18 @@ export type TransferEffect =
 export interface TransferState {
   readonly now: number;
   readonly transfer: Transfer | null;
+  /** By hub whose offer nobody could hand out, until when it is offered in vain: epoch milliseconds. */
+  readonly doubted: ReadonlyMap<string, number>;
 }
+
+export const NOTHING_FETCHED: TransferState = { now: 0, transfer: null, doubted: new Map() };
 
 /** Time that a hub has for one part. */
 export const CHUNK_TIMEOUT_MS = 5_000;
 /** Time after which another hub is asked for the next part: a liar that is just in time each time would make it last for hours. */
 export const SLOW_CHUNK_MS = 1_000;
+/** Time for which offers of others come first when nobody could hand one out: each hub is heard of twice meanwhile. */
+export const DOUBT_MS = 30_000;
 
 /** Places that a state must be ahead to be fetched in place of another one: who has that is offered a further one at once. */
 const FAR_AHEAD = 1_000;
@@ -65,6 +73,11 @@ const FAR_AHEAD = 1_000;
 /** Returns whether a transfer is of an old state: one that lies offers all that it had, one by one. @param seq  of another state */
 export function isOutdated({ offer }: Transfer, seq: number): boolean {
   return seq > offer.stable.seq + FAR_AHEAD;
+}
+
+/** Returns whether a hub has offered what nobody could hand out: one that lies offers old states all the time, and none of others would begin. */
+export function isDoubted({ doubted, now }: TransferState, hub: string): boolean {
+  return now < (doubted.get(hub) ?? Number.NEGATIVE_INFINITY);
 }
 
 /**
@@ -81,8 +94,9 @@ export function stepTransfer(
     case 'state.offered': {
       const { offer, missing, from } = event;
       if (transfer && !isOutdated(transfer, offer.stable.seq)) return { state, effects: [] };
+      if (isDoubted(state, from)) return { state, effects: [] };
       const slow = transfer?.slow ?? new Set();
-      return askNext(state, { offer, missing, from, since: state.now, failed: new Set(), slow });
+      return askNext(state, { offer, offeredBy: from, missing, from, since: state.now, failed: new Set(), slow });
     }
     case 'chunk.received': {
       const { from, hash, text } = event;
@@ -120,7 +134,11 @@ function passTime(
   if (transfer.from !== null) failed.add(transfer.from);
   const willing = peers.filter((peer) => !failed.has(peer));
   const from = willing.find((peer) => !transfer.slow.has(peer)) ?? willing[0];
-  if (isPassed || from === undefined) return { state: { ...state, transfer: null }, effects: [] };
+  if (isPassed) return { state: { ...state, transfer: null }, effects: [] };
+  if (from === undefined) {
+    const doubted = new Map(state.doubted).set(transfer.offeredBy, now + DOUBT_MS);
+    return { state: { ...state, transfer: null, doubted }, effects: [] };
+  }
   return askNext(state, { ...transfer, from, failed, since: now });
 }
 

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Message, Signed } from '../../../src/hub/federation/consensus/messages.ts';
 import { AnswerShares } from '../../../src/hub/federation/node/answer-share.ts';
+import { Answers } from '../../../src/hub/federation/node/answers.ts';
 
 const MIB = 2 ** 20;
 
@@ -25,4 +27,22 @@ test('a hub is answered a whole state at once, and then two megabytes a second; 
   assert.equal(now, 70_000, 'a minute later it has its whole share again, and no more');
   answer('a');
   assert.ok(shares.waitMs('a', now) > 0);
+});
+
+test('a hub that says all the time to be in an old view is sent the long beginning of the present one by its share', () => {
+  const sent: string[] = [];
+  const answers = new Answers({
+    set: 'ab'.repeat(32),
+    journal: null as never,
+    gossip: { sendTo: (to) => sent.push(to) },
+    seq: () => 0,
+    write: () => undefined
+  });
+  const wishes = { text: 'x'.repeat(4 * MIB) };
+  const message = { kind: 'newView', view: 5, changes: [wishes] } as unknown as Message;
+  const signed: Signed<Message> = { sender: 'b', message, sig: '' };
+  for (let now = 1_000_000; now < 1_060_000; now += 50) answers.send('liar', signed, now);
+  assert.ok(sent.length <= 10, `${sent.length} times four megabytes`);
+  answers.send('honest', signed, 1_060_000);
+  assert.equal(sent.at(-1), 'honest');
 });

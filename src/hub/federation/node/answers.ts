@@ -1,3 +1,4 @@
+import type { Message, Signed } from '../consensus/messages.ts';
 import { lengthOf, RESEND_MS } from '../consensus/rules.ts';
 import { MOST_DATA_BYTES } from '../gossip/envelope.ts';
 import type { Gossip } from '../gossip/long-messages.ts';
@@ -37,16 +38,18 @@ export class Answers {
   }
 
   /**
-   * Returns whether a hub is sent a kind of message for itself alone, and takes note of that: the beginning of a view is long, and who says
-   * to be behind says so often.
+   * Sends a hub a message for itself alone, unless it was sent such a one just now, or has had its share: the beginning of a view is long,
+   * and who says to be behind says so often.
    *
-   * @param now epoch milliseconds
+   * @param now  epoch milliseconds
    */
-  maySend(to: string, kind: string, now: number): boolean {
-    const place = `${kind} ${to}`;
-    if (now < (this.#sentAt.get(place) ?? 0) + RESEND_MS) return false;
+  send(to: string, signed: Signed<Message>, now: number): void {
+    const { set, gossip } = this.#options;
+    const place = `${signed.message.kind} ${to}`;
+    if (now < (this.#sentAt.get(place) ?? 0) + RESEND_MS || this.#shares.waitMs(to, performance.now()) > 0) return;
     this.#sentAt.set(place, now);
-    return true;
+    this.#shares.spend(to, JSON.stringify(signed).length + LEAST_ANSWER, performance.now());
+    gossip.sendTo(to, 'CONSENSUS_MESSAGES', { set, messages: [signed] });
   }
 
   /** Hands out the log from a place on, or the state of a checkpoint where the log is pruned or that is far ahead. */

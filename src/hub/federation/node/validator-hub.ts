@@ -329,8 +329,7 @@ export class ValidatorHub {
         });
         return;
       case 'send':
-        if (!this.#answers.maySend(effect.to, effect.signed.message.kind, this.#state?.now ?? 0)) return;
-        gossip.sendTo(effect.to, 'CONSENSUS_MESSAGES', { set, messages: [effect.signed] });
+        this.#answers.send(effect.to, effect.signed, this.#state?.now ?? 0);
         return;
       case 'sendAgain':
         for (const messages of packed(effect.messages)) gossip.publish('CONSENSUS_MESSAGES', { set, messages });

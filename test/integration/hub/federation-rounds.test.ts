@@ -1,10 +1,30 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { SigningKey } from '../../../src/consensus/auth-signature.ts';
 import { signersOf } from '../../../src/consensus/price-round.ts';
 import { rows } from '../../../src/db/connection.ts';
-import type { Committed } from '../../../src/hub/federation/consensus/messages.ts';
-import type { HubSet } from '../../../src/hub/federation/gossip/signatures.ts';
+import {
+  type Batch,
+  EMPTY_LOG,
+  type Message,
+  type Signed,
+  type Vote
+} from '../../../src/hub/federation/consensus/messages.ts';
+import {
+  digestOf,
+  type HubSet,
+  isStatement,
+  roundRulesOf,
+  setIdOf,
+  signMessage,
+  signOperation,
+  signSeen,
+  signSubmission
+} from '../../../src/hub/federation/gossip/signatures.ts';
 import { RoundJournal } from '../../../src/hub/federation/journal/round-journal.ts';
+import { capabilityBodyOf, roundBodyOf } from '../../../src/hub/federation/rounds/operations.ts';
+import { statementOf } from '../../../src/hub/federation/rounds/statement-text.ts';
+import type { Submission } from '../../../src/hub/federation/rounds/statements.ts';
 import { priceRoundMethods } from '../../../src/hub/methods/price-rounds.ts';
 import type { HubDatabase } from '../../../src/hub/store/database.ts';
 import { runStatement, type StatementName } from '../../../src/hub/store/statements.ts';
@@ -22,6 +42,11 @@ const capabilitiesOf = ({ store }: Node) =>
     store.connection,
     'SELECT signing_pubkey, capability, qualified, self_test_ok, enabled, self_test_msg FROM validator_capabilities ORDER BY signing_pubkey, capability'
   );
+
+const isCommitOf =
+  (seq: number) =>
+  ({ message }: Signed<Message>) =>
+    message.kind === 'commit' && message.seq === seq;
 
 /** Tells a hub what was found about its capability for prices. */
 function check({ hub }: Node, hasStake: boolean, reason: string | null = null): void {
@@ -58,7 +83,7 @@ test('four hubs, one without the stake, agree on the prices of rounds and sign t
     const { counted, qualified } = await lastOf(nodes[0]!);
     assert.ok(!qualified.includes(poor.key.pubkey) && !counted.includes(poor.key.pubkey));
 
-    // More than two thirds of the hubs sign the prices, each in its commit, or when it has applied the round.
+    // More than two thirds of the hubs sign the prices, each when it has applied the round.
     const database = {
       read: (name: StatementName, ...given: readonly unknown[]) =>
         runStatement(nodes[1]!.store.connection, name, given as never)
@@ -86,12 +111,6 @@ test('four hubs, one without the stake, agree on the prices of rounds and sign t
     assert.equal(more.btc_block_height, 800_000);
     assert.match(action!, new RegExp(`^PRICE\\|0\\|${more.round}\\|${more.timestamp}\\|800000\\|1\\|BTC/USD\\|6000`));
     assert.deepEqual(await getslashevidence!.run({}, {} as never), []);
-    await eventually('a commit has a statement', async () => {
-      const entries = await rows(nodes[0]!.store.connection, 'SELECT committed FROM consensus_log');
-      const votes = entries.flatMap((row) => (JSON.parse(String(row['committed'])) as Committed).votes);
-      return votes.some(({ message }) => message.statement !== undefined);
-    });
-
     // Readers of prices find them.
     const [snapshot] = await rows(
       nodes[2]!.store.connection,
@@ -141,6 +160,75 @@ test('four hubs, one without the stake, agree on the prices of rounds and sign t
   } finally {
     clearInterval(finding);
     await Promise.all(nodes.map(({ stop }) => stop()));
+  }
+});
+
+test('a hub that was to commit a round in a view that ended signs the prices of the one that is decided', async () => {
+  const [round, id] = [10, setIdOf(PRICED)];
+  const now = rounds.epochStartMs + round * rounds.intervalMs + rounds.windowMs + 500;
+  const published: { type: string; data: Readonly<Record<string, unknown>> }[] = [];
+  const publish = (type: string, data: Readonly<Record<string, unknown>>) => void published.push({ type, data });
+  const [liar, next, self, other] = MEMBERS as [SigningKey, SigningKey, SigningKey, SigningKey];
+  const node = await startNode(self, [], undefined, {
+    set: PRICED,
+    now: () => now,
+    speak: () => ({ peers: [liar, next, other].map(({ pubkey }) => pubkey), publish, sendTo: () => undefined })
+  });
+  const say = (key: SigningKey, message: Message) => {
+    const data = { set: id, messages: [signMessage(id, message, key)] };
+    node.hub.receive({ type: 'CONSENSUS_MESSAGES', id: '', sender: key.pubkey, timestamp: now, data, sig: '' });
+  };
+  const voteOf = (kind: Vote['kind'], view: number, batch: Batch): Vote => ({
+    kind,
+    view,
+    seq: batch.seq,
+    digest: digestOf(batch)
+  });
+  const propose = (key: SigningKey, view: number, batch: Batch) => {
+    say(key, { kind: 'prePrepare', view, seq: batch.seq, digest: digestOf(batch), batch });
+    say(view === 0 ? next : other, voteOf('prepare', view, batch));
+  };
+  const commit = async (view: number, batch: Batch) => {
+    for (const key of [liar, next, other]) say(key, voteOf('commit', view, batch));
+    await until('it is applied', () => node.hub.standing.seq === batch.seq);
+  };
+  const submissions = MEMBERS.map((key, at) =>
+    signSubmission(id, { round, height: 800_000, prices: [['BTC/USD', `${60_000 + at}.00000000`]] }, key)
+  );
+  const { hashOf } = roundRulesOf(PRICED)!;
+  const listOf = (key: SigningKey, held: readonly Submission[]) =>
+    signSeen(id, { round, held: held.map(hashOf).toSorted() }, key);
+  /** A round with all submissions, or without that of the liar, which one honest hub alone had in time. */
+  const roundBy = (key: SigningKey, hubs: readonly SigningKey[], of: readonly Submission[]) => {
+    const seen = hubs.map((hub) => listOf(hub, hub === liar || hub === next ? submissions : submissions.slice(1)));
+    return [signOperation(id, 1, roundBodyOf({ round, seen, submissions: of }), key)];
+  };
+  try {
+    const claim = capabilityBodyOf({ name: 'price', phase: 'ready', height: 800_000, reason: null });
+    const claims = MEMBERS.map((key) => signOperation(id, 0, claim, key));
+    const first: Batch = { seq: 1, time: now - 1_000, previous: '', operations: claims };
+    propose(liar, 0, first);
+    await commit(0, first);
+    const later = { seq: 2, time: now - 400, previous: digestOf(first) };
+    propose(liar, 0, { ...later, operations: roundBy(liar, [liar, next, other], submissions) });
+    const commits = () =>
+      published.flatMap(({ data }) => (data['messages'] ?? []) as readonly Signed<Message>[]).filter(isCommitOf(2));
+    await until('it commits that', () => commits().length === 1);
+
+    // Hubs that have not prepared it ask for the next view.
+    const votes = [liar, next, other].map((key) => signMessage(id, voteOf('commit', 0, first), key));
+    const wish = { kind: 'viewChange', view: 1, stable: EMPTY_LOG, last: { batch: first, votes }, places: [] } as const;
+    say(next, { kind: 'newView', view: 1, changes: [liar, next, other].map((key) => signMessage(id, wish, key)) });
+    const decided: Batch = { ...later, operations: roundBy(next, [next, self, other], submissions.slice(1)) };
+    propose(next, 1, decided);
+    await commit(1, decided);
+    const last = (await new RoundJournal(node.store.connection).last())!;
+    assert.equal(last.pairs[0]!.price, '60002.00000000');
+    const told = () => published.filter(({ type }) => type === 'ORACLE_STATEMENT').map(({ data }) => data['sig']);
+    await until('it signs the prices', () => told().length > 0);
+    assert.ok(isStatement(statementOf(last)!, self.pubkey, String(told()[0])));
+  } finally {
+    await node.stop();
   }
 });
 

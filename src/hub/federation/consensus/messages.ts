@@ -35,7 +35,7 @@ export interface Vote {
   readonly view: number;
   readonly seq: number;
   readonly digest: string;
-  /** Signature of what the batch says to others than the set, such as the prices of a round; in a commit alone, and it changes no vote. */
+  /** Logs of before have signatures of prices here, in commits alone; it changes no vote. */
   readonly statement?: string;
 }
 

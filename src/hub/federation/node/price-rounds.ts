@@ -1,9 +1,9 @@
 import type { SigningKey } from '../../../consensus/auth-signature.ts';
-import type { Batch, Committed, Message, Signed } from '../consensus/messages.ts';
+import type { Batch } from '../consensus/messages.ts';
 import type { Envelope } from '../gossip/envelope.ts';
 import { isStatement, signSeen, signStatement, signSubmission } from '../gossip/signatures.ts';
 import type { KnownCapability, RoundJournal } from '../journal/round-journal.ts';
-import { type DecidedRound, decideRound } from '../rounds/decide.ts';
+import type { DecidedRound } from '../rounds/decide.ts';
 import {
   type GatheringEffect,
   type GatheringEvent,
@@ -11,7 +11,7 @@ import {
   NOTHING_GATHERED,
   stepGathering
 } from '../rounds/gathering.ts';
-import { readCapability, readRound, roundBodyOf } from '../rounds/operations.ts';
+import { readRound, roundBodyOf } from '../rounds/operations.ts';
 import { isSeen, isSubmission } from '../rounds/reading.ts';
 import { statementOf } from '../rounds/statement-text.ts';
 import type { RoundRules, Submission } from '../rounds/statements.ts';
@@ -41,8 +41,6 @@ interface PriceRoundsOptions {
 interface LastRound {
   readonly round: number;
   readonly statement: Uint8Array;
-  /** Place of the log that has it; 0 where that is not known. */
-  readonly seq: number;
   readonly signers: Set<string>;
 }
 
@@ -65,6 +63,8 @@ export class PriceRounds {
   readonly #options: PriceRoundsOptions;
   #state: GatheringState = NOTHING_GATHERED;
   #last: LastRound | null = null;
+  /** By hub, its last signature of a round that is not decided here yet: it has applied the batch before this one. */
+  readonly #early = new Map<string, { readonly round: number; readonly sig: string }>();
   #toldAt = 0;
   /** Number of hubs whose prices count in the last round, and of those that told none; null: there was none. */
   last: LastPrices | null = null;
@@ -76,7 +76,7 @@ export class PriceRounds {
   /** Reads where the log is: at the start, and when a state has replaced the tables. */
   async load(): Promise<void> {
     const last = await this.#options.journal.last();
-    await this.#takeLast(last, 0);
+    await this.#takeLast(last);
   }
 
   /** Takes who qualifies for prices, and whether this hub is one of them. */
@@ -120,63 +120,37 @@ export class PriceRounds {
           this.#take({ type: 'submission.asked', from: sender, round, hash });
         return true;
       case 'ORACLE_STATEMENT':
-        if (round === this.#last?.round && typeof sig === 'string')
-          write(() => this.#keepStatements(new Map([[sender, sig]])));
+        if (typeof round !== 'number' || typeof sig !== 'string') return true;
+        if (round === this.#last?.round) write(() => this.#keepStatements(new Map([[sender, sig]])));
+        else if (round > this.#state.decided) this.#early.set(sender, { round, sig });
         return true;
       default:
         return false;
     }
   }
 
-  /**
-   * Returns this hub's signature of the prices that a batch will have decided, to be sent with its commit. Undefined where it has none, or
-   * where that is not sure: batches before it are not applied. Then it is sent when the batch is.
-   *
-   * @param applied  last place of the log that is applied here
-   */
-  async statementFor({ seq, operations, time }: Batch, applied: number): Promise<string | undefined> {
-    const { rules, journal } = this.#options;
-    const at = operations.findIndex(({ body }) => readRound(body) !== null);
-    const gathered = operations[at] && readRound(operations[at].body);
-    if (!gathered || seq !== applied + 1) return undefined;
-    if (operations.slice(0, at).some(({ body }) => readCapability(body) !== null)) return undefined;
-    const { before, qualified, bounds } = await journal.facts();
-    const found = decideRound(rules, before, qualified, gathered, time, bounds);
-    const statement = typeof found === 'string' ? null : statementOf(found.decided);
-    return statement ? await this.#sign(gathered.round, statement) : undefined;
-  }
-
   /** Takes a batch that is in the database. */
-  async noteApplied({ batch, votes }: Committed): Promise<void> {
+  async noteApplied({ operations, time }: Batch): Promise<void> {
     const { journal, onDecided } = this.#options;
-    if (!batch.operations.some(({ body }) => readRound(body) !== null)) return;
+    if (!operations.some(({ body }) => readRound(body) !== null)) return;
     const last = await journal.last();
     if (!last || last.round <= this.#state.decided) return; // all hubs refused it
-    await this.#takeLast(last, batch.seq);
-    onDecided(batch.time);
+    await this.#takeLast(last);
+    onDecided(time);
     if (!this.#last) return;
-    const signed = votes.flatMap(({ sender, message: { statement } }) =>
-      statement === undefined ? [] : [[sender, statement] as const]
-    );
-    await this.#keepStatements(new Map(signed));
+    const early = [...this.#early].filter(([, { round }]) => round === last.round);
+    await this.#keepStatements(new Map(early.map(([pubkey, { sig }]) => [pubkey, sig])));
     await this.#tellStatement(this.#last.round, this.#last.statement);
   }
 
-  /** Takes a commit, which may have the signature of the last round's prices. */
-  noteCommit({ sender, message }: Signed<Message>): void {
-    const statement = message.kind === 'commit' ? message.statement : undefined;
-    if (statement === undefined || !('seq' in message) || message.seq !== this.#last?.seq) return;
-    this.#options.write(() => this.#keepStatements(new Map([[sender, statement]])));
-  }
-
-  async #takeLast(last: DecidedRound | null, seq: number): Promise<void> {
+  async #takeLast(last: DecidedRound | null): Promise<void> {
     if (!last) return;
     const own = await this.#options.journal.own<Submission>(last.round, 'submission');
     const [counted, missed] = [last.counted.length, last.qualified.length - last.counted.length];
     this.last = { counted, missed, deviation: own && deviationOf(own, last) };
     const statement = statementOf(last);
     const signers = new Set((await this.#options.journal.signatures(last.round)).keys());
-    this.#last = statement && { round: last.round, statement, seq, signers };
+    this.#last = statement && { round: last.round, statement, signers };
     this.#take({ type: 'round.decided', round: last.round });
   }
 

@@ -239,7 +239,6 @@ export class ValidatorHub {
             return;
           }
           this.#take({ type: 'message.received', signed });
-          this.rounds?.noteCommit(signed);
         }
         return;
       case 'operations':
@@ -322,7 +321,7 @@ export class ValidatorHub {
           const { state, refused } = await journal.apply(effect.committed, rules.digestOf(effect.batch));
           this.#take({ type: 'batch.applied', seq, state });
           if (operations.some(({ body }) => readCapability(body) !== null)) await this.#readCapabilities();
-          await this.rounds?.noteApplied(effect.committed);
+          await this.rounds?.noteApplied(effect.batch);
           if (this.witness.concerns(effect.batch)) await this.witness.load();
           for (const [place, operation] of operations.entries())
             this.#callers.answer(operation, seq, refused.get(place) ?? null);
@@ -379,7 +378,7 @@ export class ValidatorHub {
     const { journal, key, set } = this.#options;
     const votes: StoredVote[] = [];
     for (const { message, prepared } of this.#unsigned.splice(0))
-      votes.push({ signed: signMessage(set, await this.#withStatement(message, prepared), key), prepared });
+      votes.push({ signed: signMessage(set, message, key), prepared });
     await journal.keepVotes(votes);
     const messages = votes.map(({ signed }) => signed);
     for (const some of packed(messages)) this.#gossip.publish('CONSENSUS_MESSAGES', { set, messages: some });
@@ -398,13 +397,6 @@ export class ValidatorHub {
     const known = await this.#options.roundJournal.capabilities();
     this.capabilities.note(known);
     this.rounds?.noteCapabilities(known);
-  }
-
-  /** Returns a commit with the signature of what its batch tells others than the set; every other message as it is. */
-  async #withStatement(message: Message, prepared: StoredVote['prepared']): Promise<Message> {
-    if (message.kind !== 'commit' || !prepared || !this.rounds) return message;
-    const statement = await this.rounds.statementFor(prepared.proposal.message.batch, this.standing.seq);
-    return statement === undefined ? message : { ...message, statement };
   }
 
   #ownPending(): Operation[] {

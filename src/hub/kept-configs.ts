@@ -25,7 +25,7 @@ const REACH_MS = 4_000;
 const REACH_PAUSE_MS = 50;
 /** Callers who wait for a write, with the key or without it: those without it take no place of the others. */
 const MOST_WAITING = 200;
-/** Those of one address. */
+/** Callers of one address among them. */
 const MOST_OF_ADDRESS = 40;
 
 interface Kept extends ConfigState {

@@ -224,9 +224,9 @@ test('a hub that was to commit a round in a view that ended signs the prices of 
     await commit(1, decided);
     const last = (await new RoundJournal(node.store.connection).last())!;
     assert.equal(last.pairs[0]!.price, '60002.00000000');
-    const told = () => published.filter(({ type }) => type === 'ORACLE_STATEMENT').map(({ data }) => data['sig']);
-    await until('it signs the prices', () => told().length > 0);
-    assert.ok(isStatement(statementOf(last)!, self.pubkey, String(told()[0])));
+    const signatures = () => published.filter(({ type }) => type === 'ORACLE_STATEMENT').map(({ data }) => data['sig']);
+    await until('it signs the prices', () => signatures().length > 0);
+    assert.ok(isStatement(statementOf(last)!, self.pubkey, String(signatures()[0])));
   } finally {
     await node.stop();
   }

@@ -123,7 +123,7 @@ export class Hub {
     const batch = above.find((committed) => committed.batch.seq === seq)?.batch;
     const digest = batch && this.rules.digestOf(batch);
     const checkpoints = digest ? [{ kind: 'checkpoint', seq, digest, state: hashOf(manifest) } as const] : [];
-    this.#state = restore({ now: this.#now(), stable, applied, log: above, votes, pending, checkpoints });
+    this.#state = restore({ now: this.#now(), stable, applied, floor: 0, log: above, votes, pending, checkpoints });
     this.#life += 1;
     for (const message of unsignedOf({ checkpoints, votes })) this.carryOut({ type: 'vote', message, prepared: null });
     this.#tick(this.#life);

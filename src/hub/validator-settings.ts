@@ -27,7 +27,8 @@ export function hubSetOf(config: SetConfig): ValidatorSettings['set'] | null {
     windowMs: config.ORACLE_SUBMISSION_WINDOW ?? Math.floor((intervalMs * WINDOW_PERCENT) / 100),
     minSubmissions: config.ORACLE_MIN_SUBMISSIONS ?? 2 * faulty + 1
   };
-  return { keys, quorum: federation.quorum, rounds, votingPeriodMs: config.GOV_VOTING_PERIOD };
+  const { quorum, log } = federation;
+  return { keys, quorum, rounds, votingPeriodMs: config.GOV_VOTING_PERIOD, ...(log !== undefined && { log }) };
 }
 
 /**

@@ -43,6 +43,9 @@ class Log:
             named["rounds"] = {name: head["rounds"][name] for name in TIMES}
         if period != WEEK_MS:
             named["votingPeriodMs"] = period
+        if "log" in head:
+            check(isinstance(head["log"], int))
+            named["log"] = head["log"]
         self.set = sha256(canonical(named))
         self.keys = set(keys)
         faulty = (len(keys) - 1) // 3

@@ -9,17 +9,20 @@ export interface Federation {
   readonly members: readonly { readonly pubkey: string; readonly addr: string }[];
   /** Votes that decide. @see HubSet */
   readonly quorum: 'specified' | 'byzantine';
+  /** Number of the set's log, where it is not the first one of these members. @see HubSet */
+  readonly log?: number;
 }
 
 const MOST_MEMBERS = 64;
 
 /** Reads a set of hubs. @throws {Error} whose message names the place and the reason */
 export function readFederation(value: unknown): Federation {
-  const { members, quorum = 'specified', ...others } = fieldsOf(value, 'it');
+  const { members, quorum = 'specified', log = 1, ...others } = fieldsOf(value, 'it');
   const [unknown] = Object.keys(others);
-  if (unknown !== undefined) throw new Error(`must have the fields members and quorum alone, not "${unknown}"`);
+  if (unknown !== undefined) throw new Error(`must have the fields members, quorum and log alone, not "${unknown}"`);
   if (quorum !== 'specified' && quorum !== 'byzantine')
     throw new Error('must have the quorum "specified" or "byzantine"');
+  if (!Number.isSafeInteger(log) || (log as number) < 1) throw new Error('must have a whole number above 0 as its log');
   if (!Array.isArray(members) || members.length === 0 || members.length > MOST_MEMBERS)
     throw new Error(`must name 1 to ${MOST_MEMBERS} members`);
   const read = members.map((member: unknown, at) => {
@@ -33,7 +36,7 @@ export function readFederation(value: unknown): Federation {
   for (const field of ['pubkey', 'addr'] as const)
     if (new Set(read.map((member) => member[field])).size < read.length)
       throw new Error(`must name each member once: two have the same ${field}`);
-  return { members: read, quorum };
+  return { members: read, quorum, ...(log !== 1 && { log: log as number }) };
 }
 
 function fieldsOf(value: unknown, place: string): Readonly<Record<string, unknown>> {
@@ -109,7 +112,7 @@ export const validatorVariables = {
     essential: true
   }),
   HUB_FEDERATION: parsed((path) => readFederation(readJsonFile(path)), {
-    doc: 'JSON file with the set of hubs, the same at each: {"members":[{"pubkey","addr"}],"quorum":"specified" or "byzantine"}; unset: this hub alone, which writes directly',
+    doc: 'JSON file with the set of hubs, the same at each: {"members":[{"pubkey","addr"}],"quorum":"specified" or "byzantine"}, and "log":2 where the same members begin a second log; unset: this hub alone, which writes directly',
     example: '/etc/platform-node/federation.json',
     show: (federation) => (federation ? `${federation.members.length} members` : '')
   }),

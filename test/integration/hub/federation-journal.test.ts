@@ -551,10 +551,16 @@ test('LOG_OUT_OF_ORDER: a hub written to in standalone mode, or of another set, 
     'who waits for a write of the set does not find it in the old state'
   );
 
+  assert.equal((await one.journal.load(0)).floor, 3, 'what it has decided is decided no second time');
+
   // Of another set neither its votes nor its log count, and that set may have the configuration.
   await one.journal.keepHalt('it halted');
   assert.deepEqual((await opening(one.database, SETS[1], true)).brought, ['3']);
   assert.deepEqual([await one.journal.halt(), await count('consensus_votes')], [null, 0]);
+  assert.equal((await one.journal.load(0)).floor, 0);
+
+  // All that was signed in the first log of a set would count in a second one.
+  await assert.rejects(opening(one.database, SETS[0], true), { code: 'LOG_OUT_OF_ORDER', message: /"log": 2/ });
 });
 
 test('an answer with evidence has a few megabytes, however much one that lies has signed', async () => {

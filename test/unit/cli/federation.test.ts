@@ -52,6 +52,9 @@ test('a key is made once, and its hub added to the file of the set', () => {
   for (const addr of ['h', 'wss://h2:10001'])
     assert.throws(() => init(join(directory, 'three.seed'), addr), { code: 'COMMAND_INVALID' });
   assert.equal(JSON.parse(readFileSync(file, 'utf8')).members.length, 2, 'what was refused wrote nothing');
+  writeFileSync(file, JSON.stringify({ ...set, log: 2 }));
+  init(second, 'wss://h4:10001');
+  assert.equal(JSON.parse(readFileSync(file, 'utf8')).log, 2, 'the number of the log stays');
   writeFileSync(second, 'no seed');
   assert.throws(() => init(second, 'h2:10001'), { code: 'COMMAND_INVALID' });
 });

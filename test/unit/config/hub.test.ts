@@ -125,6 +125,8 @@ test('CONFIG_INVALID: a file of a set names each member once, with a key and an 
   ];
   for (const federation of wrong)
     assert.throws(() => load(federation), { message: /HUB_FEDERATION/ }, JSON.stringify(federation));
+  for (const log of [0, 1.5, '2']) assert.throws(() => load({ members: [first, second], log }), { message: /its log/ });
+  assert.equal(load({ members: [first, second], log: 2 }).HUB_FEDERATION!.log, 2);
   const { HUB_FEDERATION } = load({ members: [first, { ...second, addr: 'wss://[::1]:7' }], quorum: 'byzantine' });
   assert.deepEqual(HUB_FEDERATION, {
     members: [

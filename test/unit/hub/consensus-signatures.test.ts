@@ -23,11 +23,11 @@ const BATCH: Batch = { seq: 1, time: 5, previous: '', operations: [OPERATION] };
 const VOTE: Vote = { kind: 'commit', view: 0, seq: 1, digest: digestOf(BATCH) };
 const SIGNED = signMessage(ID, VOTE, KEYS[1]!);
 
-test('a set has another id with another key or quorum, and the same one in another order', () => {
+test('a set has another id with another key, quorum or number of its log, and the same one in another order', () => {
   const reordered = setIdOf({ ...SET, keys: SET.keys.toReversed() });
   const more = setIdOf({ ...SET, keys: KEYS.map(({ pubkey }) => pubkey) });
   assert.equal(reordered, ID);
-  assert.equal(new Set([ID, OTHER_SET, more]).size, 3);
+  assert.equal(new Set([ID, OTHER_SET, more, setIdOf({ ...SET, log: 2 })]).size, 4);
 });
 
 test('a message counts in the set that it was signed for, from its sender, unchanged', () => {

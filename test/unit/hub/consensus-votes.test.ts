@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Batch, type Checkpoint, EMPTY_LOG, type Stable } from '../../../src/hub/federation/consensus/messages.ts';
+import { phaseOf } from '../../../src/hub/federation/consensus/phase.ts';
 import { CHECKPOINT_INTERVAL } from '../../../src/hub/federation/consensus/rules.ts';
 import { unsignedOf } from '../../../src/hub/federation/consensus/state.ts';
 import { OneHub } from '../../federation/one-hub.ts';
@@ -90,6 +91,20 @@ test('a hub that restarts votes for nothing else than before', () => {
   const same = new OneHub('b', { votes: [{ signed, prepared: null }] });
   same.receive('a', same.proposal(0, batch));
   assert.deepEqual(same.cast(), ['prepare 0/1']);
+});
+
+test('a hub votes for no place of a log that was set aside, and does so again above it', () => {
+  const hub = new OneHub('b', { floor: 1 });
+  const first = hub.batch(1, null);
+  hub.receive('a', hub.proposal(0, first));
+  hub.receiveAll('cd', hub.vote('prepare', 0, first));
+  assert.deepEqual(hub.cast(), [], 'it may have voted for another batch there');
+  assert.equal(phaseOf(hub.state, hub.keys.rulesOf('b')), 'catchingUp');
+  hub.receiveAll('acd', hub.vote('commit', 0, first));
+  hub.write();
+  const second = hub.batch(2, first);
+  hub.receive('a', hub.proposal(0, second));
+  assert.deepEqual(hub.cast(), ['prepare 0/2']);
 });
 
 test('a hub signs its state at a checkpoint, and three equal states are stable', () => {

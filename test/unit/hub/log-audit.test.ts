@@ -85,7 +85,7 @@ test('a log is well from its first batch or from a later one, with the state of 
 
 test('the id of a set is that of its hubs, whatever times it has', async () => {
   const rounds = { epochStartMs: 1, intervalMs: 1_000, windowMs: 300, minSubmissions: 3 };
-  for (const more of [{}, { rounds }, { votingPeriodMs: 5_000 }, { rounds, votingPeriodMs: 604_800_000 }]) {
+  for (const more of [{}, { rounds }, { votingPeriodMs: 5_000 }, { rounds, votingPeriodMs: 604_800_000 }, { log: 2 }]) {
     const set = { ...SET, ...more };
     const lines: string[] = [];
     const journal = { firstKept: async () => 1, entries: async () => [], stableState: async () => null };
@@ -120,6 +120,7 @@ test('a verifier in another language finds the same in logs, and the same faults
     [HEAD, entries[0]!, { committed: committed({ ...second, operations: first.operations }) }],
     [HEAD, ...entries, ...stateOf(third, 2)],
     [HEAD, ...entries, ...stateOf(third).slice(0, 2)],
+    [{ ...HEAD, log: 2 }],
     [{ ...HEAD, quorum: 'all' }]
   ];
   for (const lines of logs) {

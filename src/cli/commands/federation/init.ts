@@ -24,7 +24,7 @@ export function initMember({ addr, file, seed, quorum }: InitOptions): string {
   const { pubkey } = signingKey(text.toLowerCase());
   const before = existsSync(file) ? check(file, readSet(file)) : { members: [], quorum };
   const others = before.members.filter((member) => member.pubkey !== pubkey);
-  const set = check(file, { quorum: before.quorum, members: [...others, { pubkey, addr }] });
+  const set = check(file, { ...before, members: [...others, { pubkey, addr }] });
   if (isNewKey) writeFileSync(seed, `${text}\n`, { flag: 'wx', mode: 0o600 });
   writeFileSync(file, `${JSON.stringify(set, null, 2)}\n`);
   return [

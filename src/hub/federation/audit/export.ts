@@ -14,8 +14,8 @@ const MOST_BYTES = 4 * 2 ** 20;
  * passwords included.
  */
 export async function* exportLog(journal: Journal, set: HubSet): AsyncGenerator<string> {
-  const { keys, quorum, rounds, votingPeriodMs } = set;
-  yield JSON.stringify({ form: FORM, keys, quorum, rounds, votingPeriodMs });
+  const { keys, quorum, rounds, votingPeriodMs, log } = set;
+  yield JSON.stringify({ form: FORM, keys, quorum, rounds, votingPeriodMs, log });
   for (let from = (await journal.firstKept()) ?? 1; ; ) {
     const entries = await journal.entries(from, MOST_ENTRIES, MOST_BYTES);
     for (const committed of entries) yield JSON.stringify({ committed });

@@ -77,12 +77,14 @@ function parse(line: string): Readonly<Record<string, unknown>> {
 }
 
 function readHead(head: Readonly<Record<string, unknown>>): HubSet | null {
-  const { form, keys, quorum, rounds, votingPeriodMs } = head;
+  const { form, keys, quorum, rounds, votingPeriodMs, log } = head;
   const isList = Array.isArray(keys) && keys.length > 0 && keys.every((key) => /^[0-9a-f]{64}$/.test(String(key)));
   if (form !== FORM || !isList || (quorum !== 'specified' && quorum !== 'byzantine')) return null;
   if (votingPeriodMs !== undefined && !Number.isSafeInteger(votingPeriodMs)) return null;
+  if (log !== undefined && !Number.isSafeInteger(log)) return null;
   const period = votingPeriodMs === undefined ? {} : { votingPeriodMs: votingPeriodMs as number };
-  const set = { keys: keys as string[], quorum, ...period } as const;
+  const number = log === undefined ? {} : { log: log as number };
+  const set = { keys: keys as string[], quorum, ...period, ...number } as const;
   if (rounds === undefined) return set;
   const { epochStartMs, intervalMs, windowMs, minSubmissions } = Object(rounds) as Readonly<Record<string, unknown>>;
   const times = { epochStartMs, intervalMs, windowMs, minSubmissions };

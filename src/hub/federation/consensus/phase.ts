@@ -14,8 +14,9 @@ export function phaseOf(state: ConsensusState, rules: Pick<Rules, 'keys' | 'self
   return leaderOf(rules, state.view) === rules.self ? 'leading' : 'following';
 }
 
-/** Returns whether more is decided than a leader proposes ahead: a place shows it, or more hubs than may lie say so. */
-export function isBehind({ heard, applied, slots }: ConsensusState, { faulty }: Pick<Rules, 'faulty'>): boolean {
+/** Returns whether more is decided than a leader proposes ahead: a place shows it, more hubs than may lie say so, or its former log did. */
+export function isBehind({ heard, applied, floor, slots }: ConsensusState, { faulty }: Pick<Rules, 'faulty'>): boolean {
+  if (applied.seq < floor) return true;
   if (slots.get(applied.seq + MOST_IN_FLIGHT + 1)?.committed) return true;
   return [...heard.values()].filter((seq) => seq > applied.seq + MOST_IN_FLIGHT).length > faulty;
 }

@@ -65,6 +65,8 @@ export interface ConsensusState {
   readonly calmBatches: number;
   readonly stable: Stable;
   readonly applied: Applied;
+  /** Last place of a log that was set aside: what is decided up to there comes from the others, and is voted on no second time. */
+  readonly floor: number;
   /** The place that is being written to the database; null for none. */
   readonly applying: number | null;
   readonly slots: ReadonlyMap<number, Slot>;
@@ -110,6 +112,8 @@ export interface Restored {
   readonly now: number;
   readonly stable: Stable;
   readonly applied: Applied;
+  /** @see ConsensusState.floor */
+  readonly floor: number;
   /** Batches above the checkpoint that are applied. */
   readonly log: readonly Committed[];
   readonly votes: readonly StoredVote[];
@@ -123,6 +127,7 @@ export const NOTHING_RESTORED: Restored = {
   now: 0,
   stable: EMPTY_LOG,
   applied: { seq: 0, digest: '', time: 0, next: new Map() },
+  floor: 0,
   log: [],
   votes: [],
   pending: [],
@@ -161,7 +166,8 @@ export function emptySlot(seq: number): Slot {
  *
  * It votes in no view below the highest one that it has voted in. It takes part in that view when another hub has sent what began it.
  */
-export function restore({ now, stable, applied, log, votes, pending, checkpoints }: Restored): ConsensusState {
+export function restore(restored: Restored): ConsensusState {
+  const { now, stable, applied, floor, log, votes, pending, checkpoints } = restored;
   const view = Math.max(0, ...votes.map(({ signed: { message } }) => ('view' in message ? message.view : 0)));
   const slots = new Map<number, Slot>();
   for (const committed of log) slots.set(committed.batch.seq, { ...emptySlot(committed.batch.seq), committed });
@@ -205,6 +211,7 @@ export function restore({ now, stable, applied, log, votes, pending, checkpoints
     changes,
     stable,
     applied,
+    floor,
     applying: null,
     slots,
     carried: new Map(),

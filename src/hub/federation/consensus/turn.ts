@@ -59,8 +59,9 @@ export function committedDigest({ state, rules }: Turn, seq: number): string | u
   return committed ? rules.digestOf(committed.batch) : undefined;
 }
 
-/** Notes an own vote before it is cast. @returns false: this hub has voted for another digest there */
+/** Notes an own vote before it is cast. @returns false: this hub has voted for another digest there, or may have in a log that was set aside */
 export function bindVote({ state }: Turn, kind: 'prePrepare' | Vote['kind'], seq: number, digest: string): boolean {
+  if (seq <= state.floor) return false;
   const key = `${kind}/${seq}`;
   const before = state.bound.get(key);
   if (before !== undefined) return before === digest;

@@ -19,6 +19,8 @@ export interface HubSet {
   readonly rounds?: RoundTimes;
   /** Time for which proposals can be voted on, in milliseconds; absent: a week. */
   readonly votingPeriodMs?: number;
+  /** Number of the log, absent for the first: what was signed in an earlier log of the same hubs counts in no later one. */
+  readonly log?: number;
 }
 
 type RoundTimes = Pick<RoundRules, 'epochStartMs' | 'intervalMs' | 'windowMs' | 'minSubmissions'>;
@@ -29,10 +31,11 @@ const VOTING_PERIOD_MS = 604_800_000;
 /** Hex digits of a submission's name: a round of 64 hubs fits into one operation. */
 const NAME_DIGITS = 40;
 
-/** Returns the id of a set, 64 hex digits: sets that differ in a key, the quorum or a time have different ones. */
-export function setIdOf({ keys, quorum, rounds, votingPeriodMs = VOTING_PERIOD_MS }: HubSet): string {
+/** Returns the id of a set, 64 hex digits: sets that differ in a key, the quorum, a time or the number of the log have different ones. */
+export function setIdOf({ keys, quorum, rounds, votingPeriodMs = VOTING_PERIOD_MS, log }: HubSet): string {
   const period = votingPeriodMs === VOTING_PERIOD_MS ? {} : { votingPeriodMs };
-  return sha256(canonicalJson({ keys: keys.toSorted(), quorum, ...(rounds && { rounds }), ...period }));
+  const number = log === undefined ? {} : { log };
+  return sha256(canonicalJson({ keys: keys.toSorted(), quorum, ...(rounds && { rounds }), ...period, ...number }));
 }
 
 /** Returns a message with its signature, which counts in this set alone. */

@@ -71,11 +71,18 @@ export class Journal {
       now,
       stable,
       applied: await this.applied(),
+      floor: await this.#floor(),
       log,
       votes,
       pending,
       checkpoints: await this.#ownStates(stable)
     };
+  }
+
+  /** Reads the last place of a log of this set that was set aside; 0 for none. */
+  async #floor(): Promise<number> {
+    const [floor] = await rows(this.#connection, "SELECT value FROM consensus_state WHERE key_name = 'floor'");
+    return Number(floor?.['value'] ?? 0);
   }
 
   /** Reads the states above a checkpoint that this hub has made and that no quorum has signed. */

@@ -9,6 +9,8 @@ import { createJournalTables, keepAside } from './tables.ts';
 
 /** Time for the connection of an earlier process to end. */
 const LOCK_WAIT_S = 10;
+/** Digits of a set's id in the name of a row. */
+const FORMER_DIGITS = 40;
 
 /** A hub's log, opened. */
 interface OpenedLog {
@@ -52,12 +54,15 @@ export async function openLog(connection: Connection, { set, machine, rejoin, no
   const isSameSet = (state.get('set') ?? set) === set;
   const { seq } = await journal.applied();
   const fault = isSameSet ? findForeignWrite(seq, state) : `the log of this database is of the set ${state.get('set')}`;
+  if (!isSameSet && state.has(formerName(set))) refuse(formerFault(set));
   let aside: string | null = null;
   if (rejoin && (fault !== null || (await journal.halt()) !== null)) {
+    if (isSameSet) await writeState(connection, 'floor', String(Math.max(seq, Number(state.get('floor') ?? 0))));
+    else await writeState(connection, formerName(state.get('set')!), String(now));
     aside = await keepAside(connection, isSameSet, now);
     // The configuration of a set that is there already counts; a new set has none.
     if (isSameSet) await writeState(connection, 'rejoined', aside);
-    else await connection.query("DELETE FROM consensus_state WHERE key_name = 'rejoined'");
+    else await connection.query("DELETE FROM consensus_state WHERE key_name IN ('rejoined', 'floor')");
   } else if (fault !== null) refuse(`${fault}: start it once with --rejoin, which keeps that aside`);
   await writeState(connection, 'set', set);
   const isEmpty = (await journal.applied()).seq === 0;
@@ -96,6 +101,16 @@ function findForeignWrite(seq: number, state: ReadonlyMap<string, string>): stri
   return `its last write is ${last}, the last batch of its log ${seq}: it was written to in standalone mode`;
 }
 
+/** Returns the name under which it is kept that a set had a log here before; a set's whole id would fill it. */
+function formerName(set: string): string {
+  return `former ${set.slice(0, FORMER_DIGITS)}`;
+}
+
+/** Returns why a set that had a log here has no second one: what its hubs have signed in the first would count in it. */
+function formerFault(set: string): string {
+  return `this database had a log of the set ${set} before: for a new one of the same hubs give HUB_FEDERATION another number, such as "log": 2, at all of them; where the others go on with that one, start with an empty database`;
+}
+
 function refuse(reason: string): never {
   throw new PlatformError('LOG_OUT_OF_ORDER', { reason });
 }
@@ -103,7 +118,7 @@ function refuse(reason: string): never {
 async function readState(connection: Connection): Promise<ReadonlyMap<string, string>> {
   const found = await rows(
     connection,
-    "SELECT key_name, value FROM consensus_state WHERE key_name IN ('set', 'last_seq', 'rejoined')"
+    "SELECT key_name, value FROM consensus_state WHERE key_name IN ('set', 'last_seq', 'rejoined', 'floor') OR key_name LIKE 'former %'"
   );
   return new Map(found.map((row) => [String(row['key_name']), String(row['value'])]));
 }

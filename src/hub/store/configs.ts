@@ -104,21 +104,23 @@ export function forgetConfigs(connection: Connection): void {
  * for that a thousand times in a batch.
  *
  * @param nowS  epoch seconds of the change
- * @param isFirst  whether it is refused where the configuration has entries
+ * @param brought  part of a configuration that a hub had before its set: `first` is refused where the set has entries, `more` changes
+ *   none of them
  */
 export async function applyAlone(
   connection: Connection,
   edits: readonly ConfigEdit[],
   nowS: number,
-  isFirst = false
+  brought: 'first' | 'more' | null = null
 ): Promise<void> {
   const known = KEPT.get(connection) ?? (await readKnown(connection));
   KEPT.set(connection, known);
-  if (isFirst && known.lengths.size > 0)
+  if (brought === 'first' && known.lengths.size > 0)
     throw new PlatformError('REQUEST_INVALID', { reason: 'the set has a configuration' });
-  const change = judge(known, edits);
+  const taken = brought === 'more' ? edits.filter((edit) => !known.lengths.has(entryOf(edit))) : edits;
+  const change = judge(known, taken);
   KEPT.delete(connection);
-  const newest = await write(connection, edits, { known, nowS });
+  const newest = await write(connection, taken, { known, nowS });
   take(known, change);
   KEPT.set(connection, Object.assign(known, { newest }));
 }

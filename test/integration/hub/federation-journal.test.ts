@@ -6,8 +6,9 @@ import type { PlatformError } from '../../../src/errors.ts';
 import { type Batch, type Committed, EMPTY_LOG, type Vote } from '../../../src/hub/federation/consensus/messages.ts';
 import { CHECKPOINT_INTERVAL } from '../../../src/hub/federation/consensus/rules.ts';
 import { digestOf, signMessage, signOperation } from '../../../src/hub/federation/gossip/signatures.ts';
-import { CONFIG_STATE, firstBodyOf, readWrite } from '../../../src/hub/federation/journal/config-state.ts';
+import { CONFIG_STATE, firstBodiesOf, readWrite } from '../../../src/hub/federation/journal/config-state.ts';
 import { openLog } from '../../../src/hub/federation/journal/opening.ts';
+import { isWellFormed } from '../../../src/hub/federation/journal/set-state.ts';
 import { hashOf, manifestText, readManifest } from '../../../src/hub/federation/transfer/manifest.ts';
 import type { Offer } from '../../../src/hub/federation/transfer/transfer.ts';
 import { selectConfigMark } from '../../../src/hub/store/configs.ts';
@@ -485,7 +486,7 @@ async function opening(database: JournalDatabase['database'], set: string, rejoi
   const connection = await connect(database);
   try {
     const { brought, aside, journal } = await openLog(connection, { set, rejoin, machine: CONFIG_STATE, now: 0 });
-    const edits = brought ? readWrite(brought.body)!.edits : [];
+    const edits = brought ? brought.bodies.flatMap((body) => readWrite(body)!.edits) : [];
     return { brought: edits.map(({ value }) => value), aside, seq: (await journal.applied()).seq };
   } finally {
     connection.destroy();
@@ -499,12 +500,56 @@ test('a standalone hub brings its configuration to a set that has none, and keep
   );
   await one.connection.query("INSERT INTO consensus_state (key_name, value) VALUES ('last_seq', '57')");
   assert.deepEqual((await opening(one.database, SETS[0])).brought, ['own']);
-  const body = firstBodyOf([{ coin: 'LTC', network: 'mainnet', module: 'm', param: 'user', value: 'own' }]);
-  const batch = { ...batchOf(1, ''), operations: [signOperation(SET, 0, body, KEY), signOperation(SET, 1, body, KEY)] };
+  const [body] = firstBodiesOf([{ coin: 'LTC', network: 'mainnet', module: 'm', param: 'user', value: 'own' }]);
+  const batch = {
+    ...batchOf(1, ''),
+    operations: [signOperation(SET, 0, body!, KEY), signOperation(SET, 1, body!, KEY)]
+  };
   const { refused } = await one.journal.apply({ batch, votes: [] }, digestOf(batch));
   assert.deepEqual([...refused], [[1, 'the set has a configuration']]);
   assert.equal((await CONFIG_STATE.dump(one.connection)).length, 1);
   assert.deepEqual(await opening(one.database, SETS[0]), { brought: [], aside: null, seq: 1 });
+});
+
+test('a standalone hub brings a configuration of any length in parts, and each hub that fetches the state between them goes on', async () => {
+  const [one, other] = [await open(), await open()];
+  const entry = (at: number) => ({
+    coin: 'LTC',
+    network: 'mainnet',
+    module: `m${at}`,
+    param: 'user',
+    value: 'v'.repeat(1_000)
+  });
+  const bodies = firstBodiesOf(Array.from({ length: 600 }, (_, at) => entry(at)));
+  assert.ok(bodies.length > 2 && bodies.every(isWellFormed));
+  const apply = async ({ connection }: JournalDatabase, body: string, submitter = KEY.pubkey) =>
+    await CONFIG_STATE.apply(connection, { submitter, number: 0, body, sig: '' }, 1_000);
+  const refusal = 'it is not the next part of a configuration that the set takes';
+  assert.equal(await apply(one, bodies[0]!), null);
+  for (const [body, submitter] of [
+    [bodies[2]!, KEY.pubkey],
+    [bodies[1]!, 'another hub']
+  ] as const)
+    assert.equal(await apply(one, body, submitter), refusal);
+  assert.equal(await apply(one, bodies[0]!, 'another hub'), 'the set has a configuration');
+  const written = { ...entry(599), value: 'written meanwhile' };
+  assert.equal(await apply(one, JSON.stringify({ config: [written] })), null);
+  await CONFIG_STATE.replace(other.connection, await CONFIG_STATE.dump(one.connection));
+  for (const hub of [one, other]) for (const body of bodies.slice(1)) assert.equal(await apply(hub, body), null);
+  const dumped = await CONFIG_STATE.dump(one.connection);
+  assert.deepEqual(await CONFIG_STATE.dump(other.connection), dumped);
+  assert.equal(dumped.length, 600);
+  assert.ok(dumped.some((row) => row.includes('written meanwhile')));
+  assert.equal(await apply(one, bodies[1]!), refusal, 'all were taken');
+});
+
+test('a part of a configuration has one form', () => {
+  const config = [{ coin: 'LTC', network: 'mainnet', module: 'm', param: 'user', value: 'v' }];
+  const read = (more: object) => readWrite(JSON.stringify({ config, ...more }));
+  assert.deepEqual(read({ first: true })!.brought, { part: 0, parts: 1 });
+  assert.deepEqual(read({ first: true, part: 1, parts: 2 })!.brought, { part: 1, parts: 2 });
+  for (const wrong of [{ part: 0, parts: 2 }, { part: 2, parts: 2 }, { part: -1, parts: 2 }, { part: 0 }, { parts: 2 }])
+    assert.equal(read({ first: !('part' in wrong && wrong.part === 0 && 'parts' in wrong), ...wrong }), null);
 });
 
 test('LOG_TAKEN: a log that another session has is waited for, and that session is named', async () => {

@@ -10,7 +10,7 @@ import {
   signSeen,
   signSubmission
 } from '../../../src/hub/federation/gossip/signatures.ts';
-import { bodyOf, firstBodyOf } from '../../../src/hub/federation/journal/config-state.ts';
+import { bodyOf, firstBodiesOf } from '../../../src/hub/federation/journal/config-state.ts';
 import { isWellFormed } from '../../../src/hub/federation/journal/set-state.ts';
 import { matterBodyOf } from '../../../src/hub/federation/matters/operations.ts';
 import { listBodyOf } from '../../../src/hub/federation/matters/validator-list.ts';
@@ -41,7 +41,7 @@ const place = { action: 'SEND|0', height: 5, hash };
 const BODIES: readonly string[] = [
   bodyOf([{ coin: 'LTC', network: 'regtest', module: 'm', param: 'host', value: 'h' }]),
   bodyOf([{ coin: 'LTC', network: 'regtest', module: 'm', param: 'host', value: null }]),
-  firstBodyOf([{ coin: 'LTC', network: 'regtest', module: 'n', param: 'host', value: 'h' }]),
+  ...firstBodiesOf([{ coin: 'LTC', network: 'regtest', module: 'n', param: 'host', value: 'h' }]),
   capabilityBodyOf({ name: 'price', phase: 'ready', height: 7, reason: null }),
   roundBodyOf({ round: 1, seen: [seen], submissions: [submission] }),
   listBodyOf([{ pubkey: MEMBERS[0]!.pubkey, addr: 'host:10001' }]),

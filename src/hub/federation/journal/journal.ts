@@ -149,12 +149,17 @@ export class Journal {
     }
   }
 
-  /** Keeps operations of this hub until they are applied. */
+  /** Keeps operations of this hub until they are applied, all of them or none. */
   async keepOperations(operations: readonly Operation[]): Promise<void> {
-    for (const some of inParts(operations, ({ body }) => body.length))
-      await this.#connection.query('REPLACE INTO consensus_pending (submitter, number, operation) VALUES ?', [
-        some.map((operation) => [operation.submitter, operation.number, JSON.stringify(operation)])
-      ]);
+    const parts = inParts(operations, ({ body }) => body.length);
+    const keep = async () => {
+      for (const some of parts)
+        await this.#connection.query('REPLACE INTO consensus_pending (submitter, number, operation) VALUES ?', [
+          some.map((operation) => [operation.submitter, operation.number, JSON.stringify(operation)])
+        ]);
+    };
+    if (parts.length === 1) await keep();
+    else await this.#together(keep);
   }
 
   /**

@@ -2,7 +2,7 @@ import { type Connection, rows } from '../../../db/connection.ts';
 import { PlatformError } from '../../../errors.ts';
 import { isConfigEdit } from '../../config-edits.ts';
 import { selectConfigState } from '../../store/configs.ts';
-import { firstBodyOf } from './config-state.ts';
+import { firstBodiesOf } from './config-state.ts';
 import { Journal } from './journal.ts';
 import type { StateMachine } from './state-machine.ts';
 import { createJournalTables, keepAside } from './tables.ts';
@@ -23,8 +23,8 @@ interface OpenedLog {
 
 /** Configuration that a hub brings to its set, which takes it where it has none. */
 export interface Brought {
-  /** Body of the operation. */
-  readonly body: string;
+  /** Bodies of the operations, in order: a long configuration is brought in parts. */
+  readonly bodies: readonly string[];
   readonly entries: number;
   /** Entries of a form that `updateconfig` refuses: they are not in it. */
   readonly refused: number;
@@ -91,7 +91,7 @@ async function readBrought(connection: Connection): Promise<Brought | null> {
     .map(({ coin, network, module, param, value }) => ({ coin, network, module, param, value }))
     .filter(isConfigEdit);
   if (entries.length === 0) return null;
-  return { body: firstBodyOf(entries), entries: entries.length, refused: found.length - entries.length };
+  return { bodies: firstBodiesOf(entries), entries: entries.length, refused: found.length - entries.length };
 }
 
 /** Returns why a log was not gone on with by its set alone; null where it was. */

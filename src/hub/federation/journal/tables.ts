@@ -98,6 +98,10 @@ const TABLES: Readonly<Record<string, string>> = {
     name VARCHAR(32) NOT NULL,
     number BIGINT UNSIGNED NOT NULL,
     record LONGTEXT NOT NULL`,
+  // Next part of the configuration that a hub brings to its set, while parts are missing.
+  consensus_bringing: `
+    hub CHAR(64) NOT NULL PRIMARY KEY,
+    part INT UNSIGNED NOT NULL`,
   // Entries that this hub had before those of its set replaced them; nothing reads or removes them.
   configs_before_set: `
     kept_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,

@@ -209,16 +209,21 @@ export class RunningHub {
     const { hub } = this;
     const { log } = this.#options;
     if (!brought || hub.isWaiting) return;
-    const { body, entries, refused } = brought;
+    const { bodies, entries, refused } = brought;
     if (refused > 0) log.warn(`${refused} entries that updateconfig would not take stay behind, in configs_before_set`);
     try {
-      const seq = await hub.submit(body);
-      log.info({ seq }, `the set has the configuration of this hub: ${entries} entries`);
+      const places = await Promise.all(bodies.map((body) => hub.submit(body)));
+      log.info({ seq: places.at(-1) }, `the set has the configuration of this hub: ${entries} entries`);
     } catch (caught) {
-      const { message } = PlatformError.from(caught);
-      log.error(
-        `the configuration that this hub had before its set did not become that of the set: ${message}; see configs_before_set`
-      );
+      const { code, message } = PlatformError.from(caught);
+      if (code === 'CONSENSUS_TIMEOUT')
+        log.warn(
+          'the set has not decided on the configuration that this hub had before: it waits, and is kept until then'
+        );
+      else
+        log.error(
+          `the configuration that this hub had before its set did not become that of the set: ${message}; see configs_before_set`
+        );
     }
   }
 }

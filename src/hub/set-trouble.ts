@@ -50,6 +50,8 @@ export function troubleOf({ actor, standing, needed, stillMs }: SetFacts): SetTr
     const last = actor?.restarts.causes.at(-1);
     return last && last.cause in ERRORS ? troubleOfActor(last.cause as ErrorCode, last.reason) : null;
   }
+  if (refused === 'own key')
+    return troubleBy('EQUIVOCATION_PREVENTED', 'another process has its key: other hubs close its sockets for those');
   if (peers.length < needed) {
     const reason = `${peers.length} of ${needed} needed hubs are connected`;
     const cause = refused === null ? undefined : CAUSES[refused];

@@ -43,6 +43,14 @@ test('a hub without the others is told with what to look at: a clock, a setting 
   assert.match(troubleOf({ ...CALM, standing: { ...alone, refused: 'another set' } })?.remedy ?? '', /HUB_FEDERATION/);
 });
 
+test('a hub whose key another process has is told so, however many are connected just now', () => {
+  for (const peers of [[], ['b', 'c']]) {
+    const { code, remedy } = troubleOf({ ...CALM, standing: { ...STANDING, peers, refused: 'own key' } })!;
+    assert.equal(code, 'EQUIVOCATION_PREVENTED');
+    assert.match(remedy, /end the other process with this SIGNING_PRIVKEY_HEX/);
+  }
+});
+
 test('operations that wait for eight seconds are told although all are connected', () => {
   const trouble = troubleOf({ ...CALM, standing: { ...STANDING, waiting: 3 }, stillMs: 9_500 });
   assert.equal(trouble?.code, 'CONSENSUS_TIMEOUT');

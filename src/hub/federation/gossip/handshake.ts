@@ -34,8 +34,8 @@ interface Taken {
   readonly addr: string;
 }
 
-/** Reason why a socket is no peer's. */
-export type HandshakeFault = 'no heartbeat' | 'another set' | 'another key' | 'wrong answer';
+/** Reason why a socket is no peer's, or no more: `own key` where the other side has a newer one with this hub's key from elsewhere. */
+export type HandshakeFault = 'no heartbeat' | 'another set' | 'another key' | 'wrong answer' | 'own key';
 
 /** Address of a hub, as others dial it. */
 const ADDRESS = /^wss?:\/\/(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:]{2,39}\]):\d{1,5}$/i;

@@ -13,6 +13,8 @@ import { PeerSocket, type SocketOwner } from './peer-socket.ts';
 const MOST_MISSED = 3;
 /** Code of a close that is no refusal. @see RFC 6455, section 7.4.1 */
 const NORMAL = 1000;
+/** Reason of a close where the same key has a better socket. */
+const SECOND_SOCKET = 'second socket';
 
 /**
  * Connections of a hub to the others of its set. A message of any member reaches all of them, also where two are not connected: each hub
@@ -106,11 +108,11 @@ export class Mesh implements SocketOwner {
     const before = this.#peers.get(peer);
     const isOfSmaller = ({ isDialled }: PeerSocket) => isDialled === this.#options.key.pubkey < peer;
     if (before && isOfSmaller(before) && !isOfSmaller(socket)) {
-      socket.close('second socket', NORMAL);
+      socket.close(SECOND_SOCKET, NORMAL);
       return;
     }
     this.#peers.set(peer, socket);
-    before?.close('second socket', NORMAL);
+    before?.close(SECOND_SOCKET, NORMAL);
     this.#options.onMessage(proof, peer); // it says how far the other one is: who is behind need not wait for the next
   }
 
@@ -130,7 +132,7 @@ export class Mesh implements SocketOwner {
     this.#options.onFault(fault, peer);
   }
 
-  closed(socket: PeerSocket): void {
+  closed(socket: PeerSocket, reason: string): void {
     const { peer } = socket;
     this.#listener.settle(socket);
     const dialler = this.#dialled.get(socket);
@@ -141,6 +143,7 @@ export class Mesh implements SocketOwner {
     }
     if (this.#peers.get(peer) === socket) this.#peers.delete(peer);
     if (this.#peers.has(peer)) return;
+    if (reason === SECOND_SOCKET) this.fault('own key', socket);
     const isDenied = this.intake.isDenied(peer, this.#options.now());
     for (const each of this.#diallers.values())
       if (each.peer === peer) {

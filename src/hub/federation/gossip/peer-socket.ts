@@ -18,7 +18,8 @@ export interface SocketOwner {
   /** Takes a genuine message of a member that was not seen before. */
   heard(envelope: Envelope, socket: PeerSocket, text: string): void;
   fault(fault: GossipFault | HandshakeFault, socket: PeerSocket): void;
-  closed(socket: PeerSocket): void;
+  /** @param reason  of the other side, where it closed the socket */
+  closed(socket: PeerSocket, reason: string): void;
 }
 
 /** Messages that a side may send before it has proved its key; the handshake takes two. */
@@ -54,7 +55,7 @@ export class PeerSocket implements Link {
       else this.#take(String(data));
     });
     socket.on('error', () => socket.terminate());
-    socket.on('close', () => owner.closed(this));
+    socket.on('close', (_, reason) => owner.closed(this, String(reason)));
     if (isDialled) this.send(owner.heartbeat({ challenge: this.#handshake.challenge }));
   }
 

@@ -6,6 +6,7 @@ import { SparseLines } from '../../../sparse-lines.ts';
 import { leaderOf } from '../consensus/rules.ts';
 import { Mesh } from '../gossip/mesh.ts';
 import { MESH_LIMITS } from '../gossip/options.ts';
+import { Rivals } from '../gossip/rivals.ts';
 import { matterRulesOf, roundRulesOf, rulesOf, setIdOf } from '../gossip/signatures.ts';
 import type { Journal } from '../journal/journal.ts';
 import { readOpenMatters, readSwapsOf } from '../journal/matter-state.ts';
@@ -42,6 +43,7 @@ export class RunningHub {
   readonly #options: RunningHubOptions;
   readonly #mesh: Mesh;
   readonly #refusals = new SparseLines();
+  readonly #rivals: Rivals;
   /** Time of the last telling, by the clock of the thread. */
   #toldAt = 0;
   #accused = 0;
@@ -55,6 +57,7 @@ export class RunningHub {
   private constructor(options: RunningHubOptions, set: string, journal: Journal) {
     this.#options = options;
     const key = signingKey(options.settings.seed);
+    this.#rivals = new Rivals(matterRulesOf(options.settings.set).faulty);
     this.#mesh = this.#makeMesh(key, set);
     this.hub = this.#makeHub(key, set, journal);
   }
@@ -113,6 +116,10 @@ export class RunningHub {
       onMessage: (envelope) => this.hub.receive(envelope),
       onFault: (fault, peer) => {
         if (fault === 'seen before') return; // each message comes by several ways
+        if (fault === 'own key') {
+          this.#noteRival(peer ?? '');
+          return;
+        }
         if (BLAMED.has(fault)) this.#blamed = { fault, at: performance.now() };
         const more = this.#refusals.take(`${fault} ${peer}`);
         if (more !== null) log.warn({ peer, more }, `a message of another hub was refused: ${fault}`);
@@ -166,6 +173,19 @@ export class RunningHub {
         fail(reason);
       }
     });
+  }
+
+  /** Says that another process has the key of this hub, where more hubs than may lie show it. */
+  #noteRival(peer: string): void {
+    const now = performance.now();
+    if (!this.#rivals.note(peer, now)) return;
+    this.#blamed = { fault: 'own key', at: now };
+    const more = this.#refusals.take('own key');
+    if (more !== null)
+      this.#options.log.error(
+        { more },
+        'another process has the key of this hub: other hubs close its sockets for those'
+      );
   }
 
   /** Tells the state, the questions about chains, and the duties, each when it has changed. */

@@ -261,6 +261,9 @@ export async function startHub(
         member &&
         remoteSet({
           submit: async (body, options) => {
+            // It waits for the database, as the actor that votes does later on.
+            if (!supervisor.list().some(({ id }) => id.kind === VALIDATOR.kind))
+              throw new PlatformError('HUB_HALTED', { reason: 'it is starting' });
             const began = performance.now();
             await supervisor.handle(VALIDATOR).ask('submit', { body }, options);
             noteCommit((performance.now() - began) / 1_000);

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startSet } from '../../../lab/federation/real-set.ts';
+import { startSet, writeEntry } from '../../../lab/federation/real-set.ts';
 import { connect } from '../../../src/db/connection.ts';
+import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { startServiceProcess } from '../../support/service-process.ts';
 import { eventually } from '../../support/sync/sync-process.ts';
 
@@ -10,6 +11,20 @@ interface Consensus {
   readonly peers: number;
   readonly trouble?: { readonly code: string; readonly reason: string };
 }
+
+test('HUB_HALTED: a write comes before the part that votes is there', async () => {
+  const { hubs } = await startSet({ hubs: 2 });
+  const [hub] = hubs;
+  hub!.process!.child.kill('SIGKILL');
+  await hub!.process!.exited;
+  startServiceProcess('hub', { ...hub!.env, HUB_DB_PORT: String(await freePort()) });
+  let refusal = '';
+  await eventually('it answers', async () => {
+    refusal = await writeEntry(hub!, 'early').then(String, String);
+    return refusal.includes('code');
+  });
+  assert.match(refusal, /HUB_HALTED/);
+});
 
 test('health says why a hub decides nothing, and the hub goes on by itself when its log is free', async () => {
   const { hubs } = await startSet({ hubs: 2 });

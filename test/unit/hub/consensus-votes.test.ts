@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { type Batch, type Checkpoint, EMPTY_LOG, type Stable } from '../../../src/hub/federation/consensus/messages.ts';
 import { phaseOf } from '../../../src/hub/federation/consensus/phase.ts';
 import { CHECKPOINT_INTERVAL } from '../../../src/hub/federation/consensus/rules.ts';
-import { unsignedOf } from '../../../src/hub/federation/consensus/state.ts';
+import { type StoredVote, unsignedOf } from '../../../src/hub/federation/consensus/state.ts';
 import { OneHub } from '../../federation/one-hub.ts';
 
 /** A follower that prepares a proposal for the first place. */
@@ -105,6 +105,36 @@ test('a hub votes for no place of a log that was set aside, and does so again ab
   const second = hub.batch(2, first);
   hub.receive('a', hub.proposal(0, second));
   assert.deepEqual(hub.cast(), ['prepare 0/2']);
+});
+
+test('a hub that set its log aside asks for no view until it has what it had committed, and then tells what it prepared above', () => {
+  const before = new OneHub('b');
+  const [first, second] = [before.batch(1, null), before.batch(2, before.batch(1, null))];
+  before.receive('a', before.proposal(0, first));
+  before.receive('a', before.proposal(0, second));
+  for (const batch of [first, second]) before.receiveAll('cd', before.vote('prepare', 0, batch));
+  const votes = before.effects().flatMap((effect): StoredVote[] => {
+    if (effect.type !== 'vote') return [];
+    return [{ signed: before.signed('b', effect.message), prepared: effect.prepared }];
+  });
+  assert.equal(votes.length, 4);
+
+  const hub = new OneHub('b', { floor: 1, votes });
+  const empty = { kind: 'viewChange', view: 1, stable: EMPTY_LOG, last: null, places: [] } as const;
+  hub.receiveAll('ad', empty);
+  hub.wait(20);
+  assert.deepEqual(hub.cast(), [], 'its wish would say that nobody had prepared the second batch');
+  assert.equal(hub.state.view, 1, 'it follows the others there, and no further alone');
+  const commits = [...'acd'].map((from) => hub.signed(from, hub.vote('commit', 0, first)));
+  hub.take({ type: 'log.fetched', entries: [{ batch: first, votes: commits }] });
+  hub.write();
+  hub.wait(5);
+  const [wish] = hub.effects().flatMap((effect) => (effect.type === 'vote' ? [effect.message] : []));
+  assert.ok(wish?.kind === 'viewChange');
+  assert.deepEqual(
+    wish.places.map(({ proposal }) => proposal.message.seq),
+    [2]
+  );
 });
 
 test('a hub signs its state at a checkpoint, and three equal states are stable', () => {

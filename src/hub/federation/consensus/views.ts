@@ -91,7 +91,7 @@ export function checkTime(turn: Turn): void {
   // Who asks for a later view counts as well, or hubs that ask for different views would wait for each other for ever.
   const asking = [...state.changes.values()].filter(({ message }) => message.view >= state.view);
   const hasAsked = asking.some(({ sender }) => sender === turn.rules.self);
-  const mayChange = !state.isChanging || !hasAsked || asking.length >= turn.rules.quorum;
+  const mayChange = !hasLost(turn) && (!state.isChanging || !hasAsked || asking.length >= turn.rules.quorum);
   if (isOver && mayChange) {
     state.timeoutMs = Math.min(2 * state.timeoutMs, LONGEST_TIMEOUT_MS);
     askFor(turn, state.view + 1);
@@ -163,12 +163,21 @@ export function joinView(turn: Turn): void {
   else if ((changes.get(leaderOf(turn.rules, view))?.message.view ?? 0) > view) askFor(turn, view + 1);
 }
 
+/**
+ * Returns whether this hub lacks what it had committed before its log was set aside: a wish for a view without that could take back what a
+ * quorum with it has decided. It asks for a view when it has caught up.
+ */
+function hasLost({ state: { applied, floor } }: Turn): boolean {
+  return applied.seq < floor;
+}
+
 /** Asks for a view with all that must not be lost. */
 function askFor(turn: Turn, view: number): void {
   const { state } = turn;
   Object.assign(state, { view, isChanging: true, viewSince: state.now, newView: null });
   Object.assign(state, { resentAt: state.now, resendMs: RESEND_MS });
   forgetVotes(turn);
+  if (hasLost(turn)) return;
   const { stable, slots } = state;
   let end = stable.seq;
   while (slots.get(end + 1)?.committed) end += 1;

@@ -14,7 +14,7 @@ export interface SetTrouble {
 interface SetFacts {
   /** The actor that votes. */
   readonly actor: Pick<ActorView<ActorName>, 'state' | 'reason' | 'restarts'> | undefined;
-  readonly standing: Pick<ValidatorState, 'phase' | 'peers' | 'refused' | 'waiting'>;
+  readonly standing: Pick<ValidatorState, 'phase' | 'peers' | 'refused' | 'waiting' | 'lost'>;
   /** Other hubs that must be connected for a decision. */
   readonly needed: number;
   /** Milliseconds since something was decided, or nothing waited. */
@@ -40,9 +40,12 @@ const CAUSES: Readonly<Record<string, string>> = {
   'another key': 'another key answers at the address of a member: compare HUB_FEDERATION'
 };
 
+const LOST_REMEDY =
+  'start a hub that still has that log; where all were rejoined, give HUB_FEDERATION another number, such as "log": 2, at all of them, and start each once with --rejoin';
+
 /** Returns why a hub of a set decides nothing; null where it does, or starts. */
 export function troubleOf({ actor, standing, needed, stillMs }: SetFacts): SetTrouble | null {
-  const { phase, peers, refused, waiting } = standing;
+  const { phase, peers, refused, waiting, lost } = standing;
   if (actor?.reason && DOWN.includes(actor.state)) return troubleOfActor(actor.reason.code, actor.reason.message);
   if (phase === 'halted') return troubleBy('HUB_HALTED', 'it votes no more');
   if (phase === 'starting') {
@@ -56,6 +59,10 @@ export function troubleOf({ actor, standing, needed, stillMs }: SetFacts): SetTr
     const reason = `${peers.length} of ${needed} needed hubs are connected`;
     const cause = refused === null ? undefined : CAUSES[refused];
     return cause === undefined ? troubleBy('NO_QUORUM', reason) : { code: 'NO_QUORUM', reason, remedy: cause };
+  }
+  if (lost !== null) {
+    const reason = `it waits for the log that it had up to place ${lost} before --rejoin, and no connected hub has more than this one`;
+    return { code: 'LOG_OUT_OF_ORDER', reason, remedy: LOST_REMEDY };
   }
   if (waiting === 0 || stillMs < PATIENCE_MS) return null;
   const reason = `${waiting} operations wait, and none was decided for ${Math.floor(stillMs / 1_000)} s`;

@@ -99,7 +99,8 @@ export async function startHub(
     tests: [],
     accused: 0,
     round: null,
-    waiting: 0
+    waiting: 0,
+    lost: null
   };
   /** Time of the process's clock at which its set decided something last, or nothing waited. */
   let movedAt = performance.now();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Batch, type Checkpoint, EMPTY_LOG, type Stable } from '../../../src/hub/federation/consensus/messages.ts';
-import { phaseOf } from '../../../src/hub/federation/consensus/phase.ts';
+import { lostPlaceOf, phaseOf } from '../../../src/hub/federation/consensus/phase.ts';
 import { CHECKPOINT_INTERVAL } from '../../../src/hub/federation/consensus/rules.ts';
 import { type StoredVote, unsignedOf } from '../../../src/hub/federation/consensus/state.ts';
 import { OneHub } from '../../federation/one-hub.ts';
@@ -100,6 +100,9 @@ test('a hub votes for no place of a log that was set aside, and does so again ab
   hub.receiveAll('cd', hub.vote('prepare', 0, first));
   assert.deepEqual(hub.cast(), [], 'it may have voted for another batch there');
   assert.equal(phaseOf(hub.state, hub.keys.rulesOf('b')), 'catchingUp');
+  assert.equal(lostPlaceOf(hub.state), 1, 'nobody is heard to have it');
+  hub.take({ type: 'peer.heard', from: 'c', view: 0, seq: 1 });
+  assert.equal(lostPlaceOf(hub.state), null);
   hub.receiveAll('acd', hub.vote('commit', 0, first));
   hub.write();
   const second = hub.batch(2, first);

@@ -5,7 +5,7 @@ import { troubleOf } from '../../../src/hub/set-trouble.ts';
 
 const restarts = { inWindow: 0, budget: 10, total: 0, causes: [] };
 const RUNNING = { state: 'running', reason: null, restarts } as const;
-const STANDING = { phase: 'following', peers: ['b', 'c'], refused: null, waiting: 0 } as const;
+const STANDING = { phase: 'following', peers: ['b', 'c'], refused: null, waiting: 0, lost: null } as const;
 const CALM = { actor: RUNNING, standing: STANDING, needed: 2, stillMs: 0 };
 const down = (state: 'parked' | 'failed', error: PlatformError) => ({ state, reason: error.toWire(), restarts });
 
@@ -49,6 +49,13 @@ test('a hub whose key another process has is told so, however many are connected
     assert.equal(code, 'EQUIVOCATION_PREVENTED');
     assert.match(remedy, /end the other process with this SIGNING_PRIVKEY_HEX/);
   }
+});
+
+test('a hub that waits for a log that nobody has is told so, though nothing waits to be written', () => {
+  const { code, reason, remedy } = troubleOf({ ...CALM, standing: { ...STANDING, phase: 'catchingUp', lost: 57 } })!;
+  assert.equal(code, 'LOG_OUT_OF_ORDER');
+  assert.match(reason, /up to place 57 before --rejoin/);
+  assert.match(remedy, /"log": 2/);
 });
 
 test('operations that wait for eight seconds are told although all are connected', () => {

@@ -21,6 +21,12 @@ export function isBehind({ heard, applied, floor, slots }: ConsensusState, { fau
   return [...heard.values()].filter((seq) => seq > applied.seq + MOST_IN_FLIGHT).length > faulty;
 }
 
+/** Returns the last place of a log that was set aside and that no hub has, as far as is heard; null where this one has it or can fetch more. */
+export function lostPlaceOf({ applied, floor, heard }: ConsensusState): number | null {
+  if (applied.seq >= floor || [...heard.values()].some((seq) => seq > applied.seq)) return null;
+  return floor;
+}
+
 /** Returns whether something waits to be decided: else nothing has a time limit of less than seconds. */
 export function isDeciding({ isChanging, pending, slots, applied }: ConsensusState): boolean {
   if (isChanging || pending.size > 0) return true;

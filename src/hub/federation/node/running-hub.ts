@@ -33,6 +33,9 @@ interface RunningHubOptions {
 /** Least time between two tellings of the state. */
 const TELL_EVERY_MS = 500;
 
+/** Time that other hubs have to show that one of them has more. */
+const LOST_AFTER_MS = 5_000;
+
 /** Reasons for which sockets of members are refused, and the time for which one is told. */
 const BLAMED: ReadonlySet<string> = new Set(['another time', 'another set', 'another key']);
 const BLAMED_MS = 60_000;
@@ -49,6 +52,8 @@ export class RunningHub {
   #accused = 0;
   /** Last refusal that a setting or a clock is to blame for, and its time by the clock of the thread. */
   #blamed: { readonly fault: string; readonly at: number } | null = null;
+  /** Time since which nobody has the log that this hub had, by the clock of the thread; null: somebody may have it. */
+  #lostSince: number | null = null;
   /** Last view that began here and was noticed. */
   #view = 0;
   /** Last state, questions and duties that were sent, as texts. */
@@ -168,7 +173,8 @@ export class RunningHub {
           tests: [],
           accused: this.#accused,
           round: null,
-          waiting: 0
+          waiting: 0,
+          lost: null
         });
         fail(reason);
       }
@@ -199,7 +205,9 @@ export class RunningHub {
     const { peers } = this.#mesh;
     const { waiting } = hub;
     const refused = this.#blamed && performance.now() < this.#blamed.at + BLAMED_MS ? this.#blamed.fault : null;
-    const state = { phase: hub.phase, ...hub.standing, peers, refused, tests, accused: this.#accused, round, waiting };
+    const accused = this.#accused;
+    const lost = this.#findLost();
+    const state = { phase: hub.phase, ...hub.standing, peers, refused, tests, accused, round, waiting, lost };
     const { questions } = hub.witness;
     const duties = hub.publishing?.duties ?? [];
     const texts = {
@@ -211,6 +219,13 @@ export class RunningHub {
     if (texts.questions !== this.#sent.questions) tell('questions', questions);
     if (texts.duties !== this.#sent.duties) tell('duties', duties);
     this.#sent = texts;
+  }
+
+  /** Returns up to where nobody has the log that this hub had, once it has looked for some seconds. */
+  #findLost(): number | null {
+    const { lost } = this.hub;
+    this.#lostSince = lost === null ? null : (this.#lostSince ?? performance.now());
+    return this.#lostSince !== null && performance.now() >= this.#lostSince + LOST_AFTER_MS ? lost : null;
   }
 
   /** Says which hub leads where another one has led, and let operations wait. */

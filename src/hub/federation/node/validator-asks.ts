@@ -49,6 +49,8 @@ export interface ValidatorState {
   readonly round: LastPrices | null;
   /** Operations that wait for a decision. */
   readonly waiting: number;
+  /** Last place of its log that was set aside, where no hub that is heard has had more than this one for seconds; null: it has, or none was. */
+  readonly lost: number | null;
 }
 
 /** Requests to the actor. */

@@ -3,7 +3,7 @@ import { PlatformError } from '../../../errors.ts';
 import { isCommitted } from '../consensus/certificates.ts';
 import type { ConsensusEvent, Effect } from '../consensus/events.ts';
 import type { Committed, Message, Operation, Signed } from '../consensus/messages.ts';
-import { type HubPhase, isDeciding, phaseOf } from '../consensus/phase.ts';
+import { type HubPhase, isDeciding, lostPlaceOf, phaseOf } from '../consensus/phase.ts';
 import { MOST_PENDING, MOST_SKEW_MS, neededPeers, type Rules } from '../consensus/rules.ts';
 import { type ConsensusState, isKept, restore, type StoredVote, unsignedOf } from '../consensus/state.ts';
 import { step } from '../consensus/step.ts';
@@ -159,6 +159,11 @@ export class ValidatorHub {
   /** Number of operations of all hubs that wait for a decision. */
   get waiting(): number {
     return this.#state?.pending.size ?? 0;
+  }
+
+  /** Last place of its log that was set aside, which neither this hub nor another one that it hears has now; null: it can be fetched. */
+  get lost(): number | null {
+    return this.#state && lostPlaceOf(this.#state);
   }
 
   /** Whether operations of an earlier start wait for the set. */

@@ -95,6 +95,27 @@ test('the id of a set is that of its hubs, whatever times it has', async () => {
   assert.match((await audit({ ...HEAD, votingPeriodMs: 'long' })).fault ?? '', /is no export/);
 });
 
+test('an export whose state is thrown away meanwhile has the next one, with all parts', async () => {
+  const batches = log(3);
+  const parts = new Map(PARTS.map((part) => [hashOf(part), part]));
+  const states = [batches[1]!, batches[2]!].map((batch) => ({ stable: stableOf(batch), text: TEXT }));
+  let isPruned = true;
+  const journal = {
+    firstKept: async () => 1,
+    entries: async (from: number) => entriesOf(batches.slice(from - 1)).map((each) => each.committed),
+    stableState: async () => states.shift() ?? null,
+    chunk: async (hash: string) => {
+      const part = isPruned && hash === hashOf(PARTS[1]!) ? null : (parts.get(hash) ?? null);
+      if (part === null) isPruned = false;
+      return part;
+    }
+  };
+  const lines: string[] = [];
+  for await (const line of exportLog(journal as unknown as Journal, SET)) lines.push(line);
+  const { fault, checkpoint } = await audit(...lines);
+  assert.deepEqual([fault, checkpoint], [null, 3]);
+});
+
 test('a verifier in another language finds the same in logs, and the same faults', async () => {
   const batches = log(3);
   const [first, second, third] = batches as [Batch, Batch, Batch];

@@ -12,7 +12,7 @@ import {
   PubkeySchema,
   TimeSchema
 } from './common.ts';
-import { PhaseSchema } from './state.ts';
+import { PhaseSchema, TroubleSchema } from './state.ts';
 
 const SignedSchema = Type.Object({
   sender: PubkeySchema,
@@ -38,6 +38,7 @@ export function federationMethods(database: HubDatabase, set: HubSetMember): Rea
         members: Type.Array(
           Type.Object({ pubkey: PubkeySchema, connected: Type.Boolean({ description: 'true for the hub itself' }) })
         ),
+        trouble: Type.Optional(TroubleSchema),
         tests: Type.Array(
           Type.Object({
             pubkey: PubkeySchema,
@@ -53,7 +54,9 @@ export function federationMethods(database: HubDatabase, set: HubSetMember): Rea
         const { phase, view, seq, peers, tests } = set.state();
         const members = keys.map((pubkey) => ({ pubkey, connected: pubkey === self || peers.includes(pubkey) }));
         const leader = keys[view % keys.length]!;
-        return { self, phase, view, leader, seq, quorum, votes, safe: isSafe, members, tests: [...tests] };
+        const trouble = set.trouble();
+        const told = trouble ? { trouble } : {};
+        return { self, phase, view, leader, seq, quorum, votes, safe: isSafe, members, ...told, tests: [...tests] };
       }
     }),
     getoraclepublisherstatus: rpcMethod({

@@ -15,6 +15,12 @@ const NumberOrNull = OrNull(Type.Number());
 /** State of the machine `validator`, or `starting` before it. */
 export const PhaseSchema = OneOf(['starting', 'following', 'leading', 'changingView', 'catchingUp', 'halted']);
 
+/** Trouble of a hub as a member of its set, and what ends it. */
+export const TroubleSchema = Type.Object(
+  { code: Type.String(), reason: Type.String(), remedy: Type.String() },
+  { description: 'why it decides nothing; absent where it does, or starts' }
+);
+
 /** @see the section "Hub health result" of the specification */
 const HealthSchema = Type.Object({
   status: Type.Union([Type.Literal('healthy'), Type.Literal('degraded')]),
@@ -34,16 +40,7 @@ const HealthSchema = Type.Object({
         members: Type.Number({ description: 'hubs of the set' }),
         peers: Type.Number({ description: 'of these, connected to this one' }),
         safe: Type.Boolean({ description: 'whether the quorum is safe against as many liars as the set is made for' }),
-        trouble: Type.Optional(
-          Type.Object(
-            {
-              code: Type.String(),
-              reason: Type.String(),
-              remedy: Type.String()
-            },
-            { description: 'why it decides nothing; absent where it does, or starts' }
-          )
-        )
+        trouble: Type.Optional(TroubleSchema)
       },
       { description: 'how the hub stands in its set; in validator mode alone' }
     )

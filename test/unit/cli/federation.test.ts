@@ -35,8 +35,9 @@ test('a key is made once, and its hub added to the file of the set', () => {
     string,
     string
   ];
-  const init = (seed: string, addr: string) => initMember({ addr, file, seed, quorum: 'byzantine' });
+  const init = (seed: string, addr: string) => initMember({ addr, file, seed, quorum: 'byzantine', now: 1_767_225_600_001 });
   const created = init(first, 'h1:10001');
+  assert.match(created, /ORACLE_EPOCH_START=1767225600000,/, 'hubs do not start without it');
   const seed = readFileSync(first, 'utf8').trim();
   const { pubkey } = signingKey(seed);
   assert.ok(created.includes(pubkey) && !created.includes(seed), created);
@@ -67,10 +68,11 @@ test('a status is well where all hubs answer, vote and see a quorum, and each li
     ]
   });
   const silent: HubWord = { url: 'http://two', answer: null, reason: 'was not reached' };
-  const words = [word(), word({ phase: 'halted' }), lonely, silent, word({ safe: false })];
+  const trouble = { code: 'LOG_OUT_OF_ORDER', reason: 'it waits for a log', remedy: 'start the hub that has it' };
+  const words = [word(), word({ phase: 'halted' }), lonely, silent, word({ safe: false }), word({ trouble })];
   assert.deepEqual(
     words.map((one) => isWell([one])),
-    [true, false, false, false, true]
+    [true, false, false, false, true, false]
   );
   const lines = statusText(words).split('\n').slice(1);
   for (const [at, pattern] of [
@@ -78,7 +80,8 @@ test('a status is well where all hubs answer, vote and see a quorum, and each li
     /halted/,
     /needs 2 hubs/,
     /not reached.*was not/,
-    /one liar/
+    /one liar/,
+    /LOG_OUT_OF_ORDER: it waits for a log; start the hub that has it/
   ].entries())
     assert.match(lines[at]!, pattern);
 });

@@ -21,6 +21,7 @@ const FederationSchema = Type.Object({
   quorum: Type.String(),
   votes: Type.Number(),
   safe: Type.Boolean(),
+  trouble: Type.Optional(Type.Object({ code: Type.String(), reason: Type.String(), remedy: Type.String() })),
   members: Type.Array(Type.Object({ pubkey: Type.String(), connected: Type.Boolean() }))
 });
 const federation = Compile(FederationSchema);
@@ -57,9 +58,10 @@ export async function askAll(places: readonly HubPlace[]): Promise<readonly HubW
 export function statusText(words: readonly HubWord[]): string {
   const lines = words.map(({ url, answer, reason }) => {
     if (!answer) return [url, 'not reached', '-', '-', '-', reason ?? '-'];
-    const { phase, view, seq, members, votes, safe, self } = answer;
+    const { phase, view, seq, members, votes, safe, self, trouble } = answer;
     const connected = members.filter((member) => member.connected).length;
-    const why = connected < votes ? `needs ${votes} hubs` : safe ? '-' : 'one liar can make two decisions of one';
+    const isFew = connected < votes ? `needs ${votes} hubs` : safe ? '-' : 'one liar can make two decisions of one';
+    const why = trouble ? `${trouble.code}: ${trouble.reason}; ${trouble.remedy}` : isFew;
     return [url, phase, String(view), String(seq), `${connected} of ${members.length}`, `${shortKey(self)} ${why}`];
   });
   return textTable([['hub', 'phase', 'view', 'seq', 'connected', 'key and why'], ...lines]);
@@ -86,12 +88,13 @@ function shortKey(key: string): string {
   return key.slice(0, LETTERS_OF_A_KEY);
 }
 
-/** Returns whether all hubs answered and vote, and enough are connected to each. */
+/** Returns whether all hubs answered and vote, enough are connected to each, and none of them says why it decides nothing. */
 export function isWell(words: readonly HubWord[]): boolean {
   return words.every(
     ({ answer }) =>
       answer !== null &&
       !['halted', 'starting'].includes(answer.phase) &&
+      !answer.trouble &&
       answer.members.filter(({ connected }) => connected).length >= answer.votes
   );
 }

@@ -14,10 +14,14 @@ interface InitOptions {
   readonly seed: string;
   /** Quorum of a new set. */
   readonly quorum: Federation['quorum'];
+  /** Epoch milliseconds. */
+  readonly now?: number;
 }
 
+const DAY_MS = 86_400_000;
+
 /** Makes a key if there is none, and adds it to a set's file. @returns lines for the operator  @throws {PlatformError} COMMAND_INVALID */
-export function initMember({ addr, file, seed, quorum }: InitOptions): string {
+export function initMember({ addr, file, seed, quorum, now = Date.now() }: InitOptions): string {
   const isNewKey = !existsSync(seed);
   const text = isNewKey ? randomBytes(32).toString('hex') : readFileSync(seed, 'utf8').trim();
   if (!/^[0-9a-f]{64}$/i.test(text)) refuse(`--seed ${seed} has no seed of 64 hexadecimal digits`);
@@ -33,7 +37,8 @@ export function initMember({ addr, file, seed, quorum }: InitOptions): string {
     'settings of this hub:',
     `  P2P_VALIDATOR_ADDR=${addr}`,
     `  HUB_FEDERATION=${file}`,
-    `  SIGNING_PRIVKEY_HEX=$(cat ${seed})`
+    `  SIGNING_PRIVKEY_HEX=$(cat ${seed})`,
+    `  ORACLE_EPOCH_START=${Math.floor(now / DAY_MS) * DAY_MS}, or what the other members have: it must be the same at all of them`
   ].join('\n');
 }
 

@@ -5,7 +5,8 @@ import {
   isUnderWay,
   KEPT_FOR_MS,
   KEPT_MATTERS,
-  type MatterRules
+  type MatterRules,
+  REORG_KEPT_MS
 } from '../../src/hub/federation/matters/rules.ts';
 
 /** Matters of one hub in memory, as its database keeps them. */
@@ -58,6 +59,7 @@ export class MatterBook {
     const over = this.matters
       .filter((one) => one.kind === kind && one.submitter === submitter && !isUnderWay(one, time))
       .filter((one) => one.kind !== 'proposal' || one.status !== 'passed')
+      .filter((one) => one.kind !== 'reorg' || one.status !== 'confirmed' || one.begunAt <= time - REORG_KEPT_MS)
       .toSorted((a, b) => a.number - b.number);
     const old = over.filter(({ begunAt }) => begunAt <= time - KEPT_FOR_MS);
     for (const { id } of old.slice(0, Math.max(0, over.length - KEPT_MATTERS))) this.#matters.delete(`${kind} ${id}`);

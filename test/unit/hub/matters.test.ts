@@ -179,6 +179,44 @@ test('a reorg that a quorum has seen takes back what was attested at its height 
   }
 });
 
+test('one reorg takes attestations back once, however often it is reported; a chain that goes back again does so anew', () => {
+  const log = new Log();
+  const there = { ...REORG, timestamp: 8 } as const;
+  const confirm = (hub: string, report: typeof REORG | typeof there) => {
+    log.time += 2 * DAY_MS;
+    const before = log.book.matters.length;
+    assert.equal(log.take(hub, { ...report, timestamp: log.time % 1_000_000 }), null);
+    const last = log.book.matters.at(-1)!;
+    if (log.book.matters.length === before || last.kind !== 'reorg') return false;
+    for (const each of KEYS.slice(0, 3))
+      log.take(each, { type: 'reorg-word', id: last.id, isSeen: true, sig: signatureOf(each, reorgStatement(last)) });
+    return true;
+  };
+  const attest = (hash: string, turn: number) => {
+    for (const hub of KEYS.slice(0, 3)) log.say(hub, { ...PLACE, hash }, turn);
+    assert.deepEqual([log.attestation.status, log.attestation.turn], ['attested', turn]);
+  };
+  log.take('a', ATTEST);
+  attest(HASHES[0], 1);
+  assert.ok(confirm('d', REORG));
+  attest(HASHES[1], 2);
+  // It has begun many others meanwhile, and the oldest of its reports that are over are kept no more.
+  for (let at = 0; at < KEPT_MATTERS + 10; at++) {
+    log.time += 4 * REPORT_PAUSE_MS;
+    assert.equal(log.take('d', { ...REORG, chain: 'LTC', height: at, timestamp: at }), null);
+  }
+  assert.ok(!confirm('d', REORG) && !confirm('a', there), 'it is the same reorg');
+  assert.deepEqual([log.attestation.status, log.attestation.turn], ['attested', 2]);
+  const back = { ...REORG, oldHash: HASHES[1], newHash: HASHES[0] } as unknown as typeof REORG;
+  assert.ok(confirm('a', back));
+  attest(HASHES[0], 3);
+  assert.ok(confirm('d', REORG), 'the chain was back at the old block');
+  assert.deepEqual([log.attestation.status, log.attestation.turn], ['pending', 4]);
+  // One that began lower changed this block as well.
+  assert.ok(confirm('a', { ...REORG, height: 799, oldHash: HASHES[2] } as unknown as typeof REORG));
+  assert.ok(confirm('d', REORG));
+});
+
 test('a reorg that too many have not seen is rejected and takes nothing back; it may be reported again', () => {
   const log = new Log();
   log.take('a', ATTEST);

@@ -18,6 +18,7 @@ import {
   KEPT_MATTERS,
   type MatterFacts,
   type MatterRules,
+  REORG_KEPT_MS,
   SWAP_LIFE_MS,
   SWAP_UNDER_WAY
 } from '../matters/rules.ts';
@@ -172,13 +173,15 @@ async function put(connection: Connection, matter: Matter): Promise<void> {
 }
 
 /**
- * Removes the oldest of a hub's matters of a kind that are over, once no swap can need them; what passed stays, since it holds.
+ * Removes the oldest of a hub's matters of a kind that are over, once no swap can need them; what passed stays, since it holds,
+ * and confirmed reports stay for days.
  *
  * @param time  clock of the log, epoch milliseconds
  */
 async function prune(connection: Connection, { kind, submitter }: Matter, time: number): Promise<void> {
-  const where = `kind = ? AND submitter = ? AND NOT (${UNDER_WAY}) AND NOT (kind = 'proposal' AND status = 'passed')`;
-  const values = [kind, submitter, ...underWayAt(time)];
+  const where = `kind = ? AND submitter = ? AND NOT (${UNDER_WAY}) AND NOT (kind = 'proposal' AND status = 'passed')
+    AND NOT (kind = 'reorg' AND status = 'confirmed' AND begun_at > ?)`;
+  const values = [kind, submitter, ...underWayAt(time), time - REORG_KEPT_MS];
   const [counted] = await rows(connection, `SELECT COUNT(*) AS count FROM consensus_matters WHERE ${where}`, values);
   const surplus = Number(counted?.['count'] ?? 0) - KEPT_MATTERS;
   if (surplus > 0)

@@ -17,7 +17,10 @@ function reorgId({ chain, height, timestamp, oldHash, newHash }: Omit<StepOf<'re
   return [chain, height, timestamp, `${oldHash.slice(-NAME_DIGITS)}${newHash.slice(-NAME_DIGITS)}`].join(':');
 }
 
-/** Begins a report. The same again changes nothing, nor does one about the same blocks at another time while the first one counts. */
+/**
+ * Begins a report. The same again changes nothing, nor does one about the same blocks at another time while the first one counts: what was
+ * attested since would be taken back once more, and swaps put off, for a reorg that is over.
+ */
 export function beginReorg(
   rules: MatterRules,
   facts: MatterFacts,
@@ -29,9 +32,7 @@ export function beginReorg(
   const { chain, height, oldHash, newHash } = report;
   const known = facts.matters.filter((matter): matter is Reorg => matter.kind === 'reorg' && matter.chain === chain);
   const same = known.filter((one) => one.height === height && one.oldHash === oldHash && one.newHash === newHash);
-  // A chain may go back and forth between two blocks: a later report counts again.
-  const counts = ({ status, decidedAt }: Reorg) =>
-    status === 'reported' || (status === 'confirmed' && time < decidedAt! + REORG_MS);
+  const counts = (one: Reorg) => one.status === 'reported' || (one.status === 'confirmed' && !isLeft(one, known));
   if (same.some(counts)) return [];
   const ended = same.find((one) => one.id === id);
   if (ended) return `the report ${id} is ${ended.status}: report it with another timestamp`;
@@ -56,6 +57,17 @@ export function beginReorg(
     affected: []
   };
   return [begun];
+}
+
+/** Returns whether a chain may have left the new block of a report that was confirmed, and come back to it: another reorg was confirmed since. */
+function isLeft({ height, newHash, decidedAt }: Reorg, reports: readonly Reorg[]): boolean {
+  return reports.some(
+    (other) =>
+      other.status === 'confirmed' &&
+      other.decidedAt! >= decidedAt! &&
+      other.height <= height &&
+      (other.height < height || other.newHash !== newHash)
+  );
 }
 
 /** Counts a hub's word about a reorg, once. One that a quorum has seen takes attestations back. */

@@ -60,6 +60,8 @@ export const REPORT_PAUSE_MS = 60_000;
 export const KEPT_MATTERS = 250;
 /** Time for which each matter is kept: a swap needs the attestations of its actions until it is settled. */
 export const KEPT_FOR_MS = ATTESTATION_MS + SETTLE_MS + HOUR_MS;
+/** Time for which a confirmed report is kept, so that it counts once: until no node takes the same blocks for news. */
+export const REORG_KEPT_MS = 7 * DAY_MS;
 /** Age from which a swap is over that was neither settled nor failed: its other action never came. */
 export const SWAP_LIFE_MS = 30 * DAY_MS;
 

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { Batch, PrePrepare } from '../../../src/hub/federation/consensus/messages.ts';
 import {
   MOST_BATCH_LENGTH,
+  MOST_IN_FLIGHT,
   MOST_OPERATIONS,
   MOST_SKEW_MS,
   WINDOW
@@ -167,6 +168,23 @@ test('a hub keeps a bounded length of what waits behind a number that a submitte
   assert.equal(state.pending.size, 65);
   submit('c', 0);
   assert.ok(state.pending.has('c/0'), 'the next one is always kept');
+});
+
+test('a leader that proposes the longest batches for all places has a bounded number of them kept', () => {
+  const { hub, first } = follower();
+  const body = 'x'.repeat(MOST_BATCH_LENGTH);
+  for (let seq = 3; seq <= WINDOW; seq++)
+    hub.receive('a', hub.proposal(0, hub.batch(seq, first, { operations: [hub.operation('c', seq, body)] })));
+  const kept = [...hub.state.slots.values()].filter(({ proposal, committed }) => proposal && !committed);
+  assert.ok(kept.length >= 2 * MOST_IN_FLIGHT && kept.length < 40, `${kept.length} are kept`);
+  // Once the log has decided them there is room again.
+  const { hub: other, first: one } = follower();
+  for (let [seq, before] = [2, one]; seq <= WINDOW; seq++) {
+    const batch = other.batch(seq, before, { operations: [other.operation('c', seq - 1, body)] });
+    other.decide(batch);
+    before = batch;
+  }
+  assert.equal(other.state.applied.seq, WINDOW);
 });
 
 test('a leader takes what waits of each submitter in turn, however low the numbers of one are, or long its operations', () => {

@@ -1,7 +1,12 @@
-import type { Checkpoint, Message, PrePrepare, Signed, Vote } from './messages.ts';
-import { CHECKPOINT_INTERVAL, leaderOf, WINDOW } from './rules.ts';
+import type { Batch, Checkpoint, Message, PrePrepare, Signed, Vote } from './messages.ts';
+import { CHECKPOINT_INTERVAL, leaderOf, lengthOf, MOST_AHEAD, MOST_BATCH_LENGTH, WINDOW } from './rules.ts';
 import { setStable } from './standing.ts';
 import { keepOwn, putSlot, slotAt, type Turn } from './turn.ts';
+
+/** Characters that an operation takes up beside its body: its names and signature. */
+const OPERATION_SIZE = 256;
+/** Characters of proposals that are kept and not committed: more than all that a leader has in flight. */
+const MOST_KEPT = 2 * MOST_AHEAD * MOST_BATCH_LENGTH;
 
 /** Keeps the leader's first proposal for a place; a second one is evidence. */
 export function takeProposal(turn: Turn, signed: Signed<PrePrepare>): void {
@@ -10,8 +15,25 @@ export function takeProposal(turn: Turn, signed: Signed<PrePrepare>): void {
   if (batch.seq !== seq || turn.rules.digestOf(batch) !== digest) return;
   const slot = slotAt(turn, seq);
   if (slot.proposal) noteEquivocation(turn, slot.proposal, signed, slot.proposal.message.digest === digest);
-  else putSlot(turn, { ...slot, proposal: signed });
+  else if (hasPlace(turn, signed)) putSlot(turn, { ...slot, proposal: signed });
   keepOwn(turn, signed);
+}
+
+/**
+ * Returns whether a proposal is kept beside others that are not committed here. A correct leader has few of them in flight, and sends them
+ * again where nothing moves; one that lies would fill all places of the window with the longest batches at once.
+ */
+function hasPlace({ state, rules }: Turn, { sender, message: { batch } }: Signed<PrePrepare>): boolean {
+  if (sender === rules.self) return true;
+  const kept = [...state.slots.values()].flatMap(({ proposal, committed }) =>
+    proposal && !committed ? [sizeOf(proposal.message.batch)] : []
+  );
+  return kept.reduce((sum, size) => sum + size, sizeOf(batch)) <= MOST_KEPT;
+}
+
+/** Returns what a batch takes up, in characters. */
+function sizeOf({ operations }: Batch): number {
+  return lengthOf(operations) + OPERATION_SIZE * operations.length;
 }
 
 /** Keeps the first vote of each hub for a place; a second one is evidence. */

@@ -133,17 +133,35 @@ test('a state that nobody has any more is given up, and the next offer begins', 
 
 test('a state that is far ahead takes the place of an old one, which a liar could offer for ever', () => {
   const hub = begin();
-  hub.wait(SLOW_CHUNK_MS);
-  assert.deepEqual(hub.chunk('b', 0), ['keep 0 first']);
   const offered = (seq: number) =>
     hub.take({ type: 'state.offered', from: 'c', offer: offerAt(seq), missing: HASHES.slice(1) });
   assert.deepEqual(offered(1_100), []);
+  hub.wait(SLOW_CHUNK_MS);
+  assert.deepEqual(hub.chunk('b', 0), ['keep 0 first']);
   assert.deepEqual(offered(1_101), ['ask c 1']);
   assert.deepEqual(hub.take({ type: 'state.offered', from: 'b', offer: offerAt(200), missing: HASHES }), []);
   assert.deepEqual(hub.chunk('c', 1, null), []);
   assert.deepEqual(hub.wait(1, 0, ['b', 'd']), ['ask d 1'], 'who was slow stays so');
   assert.deepEqual(hub.chunk('d', 1), ['keep 1 second', 'ask d 2']);
   assert.deepEqual(hub.chunk('d', 2), ['keep 2 third', 'replace 1101']);
+});
+
+test('a hub that hands a state out slowly, which others have no more, keeps nobody from the state of others', () => {
+  const hub = begin();
+  const offered = (from: string, seq: number) =>
+    hub.take({ type: 'state.offered', from, offer: offerAt(seq), missing: HASHES.slice(1) });
+  assert.deepEqual(offered('b', 9_000), [], 'it puts a newer one of its own in the place of the first');
+  assert.deepEqual(offered('c', 80), []);
+  hub.wait(SLOW_CHUNK_MS);
+  hub.chunk('b', 0);
+  assert.deepEqual(hub.wait(1), ['ask c 1']);
+  hub.chunk('c', 1, null);
+  assert.deepEqual(hub.wait(1), ['ask b 1']);
+  assert.deepEqual(offered('c', 100), [], 'the same state goes on');
+  assert.deepEqual(offered('c', 80), ['ask c 1']);
+  assert.deepEqual(offered('b', 9_000), [], 'not at once again');
+  assert.deepEqual(hub.chunk('c', 1), ['keep 1 second', 'ask c 2']);
+  assert.deepEqual(hub.chunk('c', 2), ['keep 2 third', 'replace 80']);
 });
 
 test('a state that this hub has passed by the log is given up', () => {

@@ -5,8 +5,7 @@ import type { Applied } from '../consensus/state.ts';
 import type { Journal } from '../journal/journal.ts';
 import { hashOf, readManifest } from '../transfer/manifest.ts';
 import {
-  isDoubted,
-  isOutdated,
+  mayBegin,
   NOTHING_FETCHED,
   type Offer,
   stepTransfer,
@@ -49,9 +48,8 @@ export class StateFetch {
   /** Takes an offer. It fetches only a state that a quorum signed and that is further than this hub. */
   offer(from: string, stable: Stable, text: string): void {
     const { rules, journal, write, position, onFalse, now } = this.#options;
-    const { transfer } = this.#state;
-    if ((transfer && !isOutdated(transfer, stable.seq)) || stable.seq <= position().seq) return;
-    if (isDoubted({ ...this.#state, now: Math.max(this.#state.now, now()) }, from)) return;
+    const present = { ...this.#state, now: Math.max(this.#state.now, now()) };
+    if (!mayBegin(present, from, stable.seq) || stable.seq <= position().seq) return;
     const manifest = hashOf(text) === stable.state ? readManifest(text) : null;
     if (!manifest || !isStable(rules, stable)) {
       onFalse(from, `a state at ${stable.seq} that no quorum has signed`);

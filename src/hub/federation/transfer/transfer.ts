@@ -54,7 +54,7 @@ export type TransferEffect =
 export interface TransferState {
   readonly now: number;
   readonly transfer: Transfer | null;
-  /** By hub whose offer nobody could hand out, until when it is offered in vain: epoch milliseconds. */
+  /** By hub whose offer nobody could hand out, or that took long, until when it is offered in vain: epoch milliseconds. */
   readonly doubted: ReadonlyMap<string, number>;
 }
 
@@ -64,20 +64,30 @@ export const NOTHING_FETCHED: TransferState = { now: 0, transfer: null, doubted:
 export const CHUNK_TIMEOUT_MS = 5_000;
 /** Time after which another hub is asked for the next part: a liar that is just in time each time would make it last for hours. */
 export const SLOW_CHUNK_MS = 1_000;
-/** Time for which offers of others come first when nobody could hand one out: each hub is heard of twice meanwhile. */
+/** Time for which offers of others come first when nobody could hand one out, or too slowly: each hub is heard of twice meanwhile. */
 export const DOUBT_MS = 30_000;
 
 /** Places that a state must be ahead to be fetched in place of another one: who has that is offered a further one at once. */
 const FAR_AHEAD = 1_000;
 
-/** Returns whether a transfer is of an old state: one that lies offers all that it had, one by one. @param seq  of another state */
-export function isOutdated({ offer }: Transfer, seq: number): boolean {
-  return seq > offer.stable.seq + FAR_AHEAD;
+/**
+ * Returns whether an offer is fetched, in place of what is fetched now where that is old, or where its hub takes long. One that lies offers
+ * old states all the time, none of which anybody can hand out, or hands parts out slowly and puts the next state in the place of its last.
+ *
+ * @param seq  place of the state that is offered
+ */
+export function mayBegin(state: TransferState, from: string, seq: number): boolean {
+  const { transfer, doubted, now } = state;
+  if (now < (doubted.get(from) ?? Number.NEGATIVE_INFINITY)) return false;
+  if (!transfer) return true;
+  const { offer, offeredBy } = transfer;
+  const isOutdated = seq > offer.stable.seq + FAR_AHEAD;
+  return from !== offeredBy && (isOutdated || (isSlow(transfer) && seq !== offer.stable.seq));
 }
 
-/** Returns whether a hub has offered what nobody could hand out: one that lies offers old states all the time, and none of others would begin. */
-export function isDoubted({ doubted, now }: TransferState, hub: string): boolean {
-  return now < (doubted.get(hub) ?? Number.NEGATIVE_INFINITY);
+/** Returns whether the hub that offered a state takes long to hand it out. */
+function isSlow({ slow, offeredBy }: Transfer): boolean {
+  return slow.has(offeredBy);
 }
 
 /**
@@ -93,10 +103,10 @@ export function stepTransfer(
   switch (event.type) {
     case 'state.offered': {
       const { offer, missing, from } = event;
-      if (transfer && !isOutdated(transfer, offer.stable.seq)) return { state, effects: [] };
-      if (isDoubted(state, from)) return { state, effects: [] };
+      if (!mayBegin(state, from, offer.stable.seq)) return { state, effects: [] };
       const slow = transfer?.slow ?? new Set();
-      return askNext(state, { offer, offeredBy: from, missing, from, since: state.now, failed: new Set(), slow });
+      const left = transfer && isSlow(transfer) ? doubting(state, transfer) : state;
+      return askNext(left, { offer, offeredBy: from, missing, from, since: state.now, failed: new Set(), slow });
     }
     case 'chunk.received': {
       const { from, hash, text } = event;
@@ -135,11 +145,13 @@ function passTime(
   const willing = peers.filter((peer) => !failed.has(peer));
   const from = willing.find((peer) => !transfer.slow.has(peer)) ?? willing[0];
   if (isPassed) return { state: { ...state, transfer: null }, effects: [] };
-  if (from === undefined) {
-    const doubted = new Map(state.doubted).set(transfer.offeredBy, now + DOUBT_MS);
-    return { state: { ...state, transfer: null, doubted }, effects: [] };
-  }
+  if (from === undefined) return { state: { ...doubting(state, transfer), transfer: null }, effects: [] };
   return askNext(state, { ...transfer, from, failed, since: now });
+}
+
+/** Notes that the offers of a hub come after those of others for a while. */
+function doubting(state: TransferState, { offeredBy }: Transfer): TransferState {
+  return { ...state, doubted: new Map(state.doubted).set(offeredBy, state.now + DOUBT_MS) };
 }
 
 function askNext(

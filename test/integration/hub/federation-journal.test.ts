@@ -86,6 +86,23 @@ test('votes with more proofs than one statement takes are kept together, one wis
   assert.deepEqual((await journal.load(0)).votes, wishes.slice(1));
 });
 
+test('the beginning of a view is kept without its proofs, which may be longer than MariaDB takes', async () => {
+  const one = await open();
+  const wish = { kind: 'viewChange', view: 3, stable: EMPTY_LOG, last: null, places: [] } as const;
+  const signed = signMessage(SET, wish, KEY);
+  const changes = Array.from({ length: 10_000 }, () => signed);
+  await one.journal.keepVotes([
+    { signed: signMessage(SET, { kind: 'newView', view: 3, changes }, KEY), prepared: null }
+  ]);
+  const [kept] = await rows(one.connection, 'SELECT LENGTH(stored) AS bytes FROM consensus_votes');
+  assert.ok(Number(kept?.['bytes']) < 1_000, `${kept?.['bytes']} bytes`);
+  const { votes } = await one.journal.load(0);
+  assert.deepEqual(
+    votes.map(({ signed: { message } }) => 'view' in message && [message.kind, message.view]),
+    [['newView', 3]]
+  );
+});
+
 test('EQUIVOCATION_PREVENTED: another vote for one place is not kept, nor are those beside it', async () => {
   const { journal } = await open();
   await journal.keepVotes([vote(1, 'aa')]);

@@ -118,7 +118,7 @@ export class Journal {
    * @throws {PlatformError} EQUIVOCATION_PREVENTED when another one stands for the same place: this hub has signed it before
    */
   async keepVotes(votes: readonly StoredVote[]): Promise<void> {
-    const values = votes.map((stored) => [...placeOf(stored.signed.message), JSON.stringify(stored)] as const);
+    const values = votes.map((stored) => [...placeOf(stored.signed.message), storedText(stored)] as const);
     // Who was away may commit two hundred long places at once, each with its proof.
     const parts = inParts(values, ([, , , , stored]) => stored.length);
     const insert = 'INTO consensus_votes (view, seq, kind, digest, stored) VALUES ?';
@@ -471,6 +471,15 @@ function inParts<T>(items: readonly T[], lengthOf: (item: T) => number): T[][] {
     length = lengthOf(item);
   }
   return parts;
+}
+
+/** Returns a vote as it is stored: of the beginning of a view its number alone, since its proofs may be longer than MariaDB takes. */
+function storedText({ signed, prepared }: StoredVote): string {
+  const { message } = signed;
+  return JSON.stringify({
+    signed: message.kind === 'newView' ? { ...signed, message: { ...message, changes: [] } } : signed,
+    prepared
+  });
 }
 
 /** Returns view, place, kind and digest of a message; those without a place or digest have zero and nothing. */

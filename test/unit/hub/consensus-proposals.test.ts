@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Batch, PrePrepare } from '../../../src/hub/federation/consensus/messages.ts';
+import { type Batch, EMPTY_LOG, type PrePrepare } from '../../../src/hub/federation/consensus/messages.ts';
 import {
   MOST_BATCH_LENGTH,
   MOST_IN_FLIGHT,
@@ -168,6 +168,28 @@ test('a hub keeps a bounded length of what waits behind a number that a submitte
   assert.equal(state.pending.size, 65);
   submit('c', 0);
   assert.ok(state.pending.has('c/0'), 'the next one is always kept');
+});
+
+test('a wish for another view is as short where a leader had many operations of few characters prepared', () => {
+  const hub = new OneHub('b');
+  const batches: Batch[] = [];
+  for (let seq = 1; seq <= MOST_IN_FLIGHT; seq++) {
+    const operations = Array.from({ length: MOST_OPERATIONS }, (_, at) =>
+      hub.operation('c', (seq - 1) * MOST_OPERATIONS + at, '中'.repeat(30))
+    );
+    batches.push(hub.batch(seq, batches.at(-1) ?? null, { operations }));
+  }
+  for (const batch of batches) {
+    hub.receive('a', hub.proposal(0, batch));
+    hub.receiveAll('cd', hub.vote('prepare', 0, batch));
+  }
+  hub.effects();
+  hub.receiveAll('cd', { kind: 'viewChange', view: 1, stable: EMPTY_LOG, last: null, places: [] });
+  const [wish] = hub.effects().flatMap((effect) => (effect.type === 'vote' ? [effect.message] : []));
+  assert.ok(wish?.kind === 'viewChange' && wish.places.length > 0);
+  // Each of them has some 250 characters beside its body.
+  const count = wish.places.reduce((sum, { proposal }) => sum + proposal.message.batch.operations.length, 0);
+  assert.ok(250 * count < 2 * MOST_BATCH_LENGTH, `${count} operations`);
 });
 
 test('a leader that proposes the longest batches for all places has a bounded number of them kept', () => {

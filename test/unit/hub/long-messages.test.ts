@@ -74,7 +74,7 @@ test('parts that are none, are of another message or too many are no message, an
   const nested = sent('CONSENSUS_PART', { messages: ['a'.repeat(1_000_000)] });
   const hub = receiver();
   for (const envelope of nested.envelopes) assert.equal(hub.receive(envelope), null, 'a part of a part');
-  assert.deepEqual(sent('CONSENSUS_MESSAGES', { messages: ['a'.repeat(9_000_000)] }).tooLong.length, 1);
+  assert.deepEqual(sent('CONSENSUS_MESSAGES', { messages: ['a'.repeat(26_000_000)] }).tooLong.length, 1);
   // The wishes that prove a view stand in one message, with a little around them.
   const proof = sent('CONSENSUS_MESSAGES', { messages: ['a'.repeat(MOST_NEW_VIEW_BYTES + 10_000)] });
   assert.deepEqual(proof.tooLong, []);

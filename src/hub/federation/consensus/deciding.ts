@@ -1,7 +1,10 @@
 import type { Batch } from './messages.ts';
-import { lengthOf, MOST_AHEAD, MOST_BATCH_LENGTH, MOST_OPERATIONS, MOST_SKEW_MS, WINDOW } from './rules.ts';
+import { lengthOf, MOST_AHEAD, MOST_BATCH_LENGTH, MOST_OPERATIONS, MOST_SKEW_MS, sizeOf, WINDOW } from './rules.ts';
 import { isKept, type Slot } from './state.ts';
 import { bindVote, castVote, committedDigest, precedingOf, putSlot, slotAt, type Turn } from './turn.ts';
+
+/** Size of what is undecided: many short operations are longer by their signatures than by what they say. */
+const MOST_UNDECIDED = 2 * MOST_BATCH_LENGTH;
 
 /** Accepts proposals, then commits what is prepared, both in the order of places, and notes what is committed. */
 export function walkSlots(turn: Turn): void {
@@ -36,8 +39,9 @@ function acceptProposal(turn: Turn, slot: Slot): void {
  * wishes in one message.
  */
 function hasRoom(turn: Turn, { seq, operations }: Batch): boolean {
-  const undecided = precedingOf(turn, seq)?.undecided ?? 0;
-  return seq <= turn.state.carriedTo || undecided === 0 || undecided + lengthOf(operations) <= MOST_BATCH_LENGTH;
+  const { undecided, undecidedSize } = precedingOf(turn, seq) ?? { undecided: 0, undecidedSize: 0 };
+  if (seq <= turn.state.carriedTo || undecided === 0) return true;
+  return undecided + lengthOf(operations) <= MOST_BATCH_LENGTH && undecidedSize + sizeOf(operations) <= MOST_UNDECIDED;
 }
 
 /** Returns whether a proposal is what the view began with, or follows the log and holds only what submitters numbered next. */

@@ -1,10 +1,8 @@
-import type { Batch, Checkpoint, Message, PrePrepare, Signed, Vote } from './messages.ts';
-import { CHECKPOINT_INTERVAL, leaderOf, lengthOf, MOST_AHEAD, MOST_BATCH_LENGTH, WINDOW } from './rules.ts';
+import type { Checkpoint, Message, PrePrepare, Signed, Vote } from './messages.ts';
+import { CHECKPOINT_INTERVAL, leaderOf, MOST_AHEAD, MOST_BATCH_LENGTH, sizeOf, WINDOW } from './rules.ts';
 import { setStable } from './standing.ts';
 import { keepOwn, putSlot, slotAt, type Turn } from './turn.ts';
 
-/** Characters that an operation takes up beside its body: its names and signature. */
-const OPERATION_SIZE = 256;
 /** Characters of proposals that are kept and not committed: more than all that a leader has in flight. */
 const MOST_KEPT = 2 * MOST_AHEAD * MOST_BATCH_LENGTH;
 
@@ -26,14 +24,9 @@ export function takeProposal(turn: Turn, signed: Signed<PrePrepare>): void {
 function hasPlace({ state, rules }: Turn, { sender, message: { batch } }: Signed<PrePrepare>): boolean {
   if (sender === rules.self) return true;
   const kept = [...state.slots.values()].flatMap(({ proposal, committed }) =>
-    proposal && !committed ? [sizeOf(proposal.message.batch)] : []
+    proposal && !committed ? [sizeOf(proposal.message.batch.operations)] : []
   );
-  return kept.reduce((sum, size) => sum + size, sizeOf(batch)) <= MOST_KEPT;
-}
-
-/** Returns what a batch takes up, in characters. */
-function sizeOf({ operations }: Batch): number {
-  return lengthOf(operations) + OPERATION_SIZE * operations.length;
+  return kept.reduce((sum, size) => sum + size, sizeOf(batch.operations)) <= MOST_KEPT;
 }
 
 /** Keeps the first vote of each hub for a place; a second one is evidence. */

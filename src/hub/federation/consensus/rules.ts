@@ -28,8 +28,12 @@ export const MOST_AHEAD = 2 * MOST_IN_FLIGHT;
 export const MOST_OPERATIONS = 1_000;
 /** Characters of all operations of a batch, and of all batches that a leader has in flight, but for the first. */
 export const MOST_BATCH_LENGTH = 262_144;
-/** Bytes of the wishes that prove a view: the longest message that hubs take has some more. */
-export const MOST_NEW_VIEW_BYTES = 8_300_000;
+/** Characters that an operation takes up beside its body: its names and signature. */
+const OPERATION_SIZE = 256;
+/** Bytes of the longest wish for a view that a correct hub has: a batch that is committed, and as much that is not. @see hasRoom */
+export const MOST_WISH_BYTES = 2_300_000;
+/** Bytes of the wishes that prove a view: the longest message that hubs take has some more. The longest ones of ten hubs fit in. */
+export const MOST_NEW_VIEW_BYTES = 25_000_000;
 /** Operations of one submitter that wait at a hub: those with higher numbers are not kept. */
 export const MOST_PENDING = 1_000;
 /** Largest difference between a proposal's time and a hub's own clock. */
@@ -58,6 +62,11 @@ export function neededPeers(quorum: number): number {
 /** Returns the characters of operations. */
 export function lengthOf(operations: readonly Pick<Operation, 'body'>[]): number {
   return operations.reduce((sum, { body }) => sum + body.length, 0);
+}
+
+/** Returns what operations take up in a message, in characters. */
+export function sizeOf(operations: readonly Pick<Operation, 'body'>[]): number {
+  return lengthOf(operations) + OPERATION_SIZE * operations.length;
 }
 
 /** Returns the key of the hub that leads a view. */

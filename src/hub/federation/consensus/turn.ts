@@ -1,6 +1,6 @@
 import type { Effect } from './events.ts';
 import type { Batch, Message, Prepared, Signed, Vote } from './messages.ts';
-import { lengthOf, type Rules } from './rules.ts';
+import { lengthOf, type Rules, sizeOf } from './rules.ts';
 import { type ConsensusState, emptySlot, type Slot } from './state.ts';
 
 /** The state that an event changes, field by field, and what is to be done for it. */
@@ -21,6 +21,8 @@ interface Preceding {
   readonly length: number;
   /** Characters of those above the last batch that is committed. */
   readonly undecided: number;
+  /** What these take up in a message, in characters. */
+  readonly undecidedSize: number;
 }
 
 /** Returns what a new batch at a place follows; null where it is not known yet. */
@@ -29,7 +31,7 @@ export function precedingOf({ state, rules }: Turn, seq: number): Preceding | nu
   if (seq <= applied.seq) return null;
   const next = new Map(applied.next);
   let last = { digest: applied.digest, time: applied.time };
-  let [length, undecided] = [0, 0];
+  let [length, undecided, undecidedSize] = [0, 0, 0];
   for (let at = applied.seq + 1; at < seq; at++) {
     const batch = batchAt(slots.get(at));
     if (!batch) return null;
@@ -37,10 +39,12 @@ export function precedingOf({ state, rules }: Turn, seq: number): Preceding | nu
       next.set(submitter, number + 1);
       length += body.length;
     }
-    undecided = slots.get(at)?.committed ? 0 : undecided + lengthOf(batch.operations);
+    const isDecided = slots.get(at)?.committed != null;
+    undecided = isDecided ? 0 : undecided + lengthOf(batch.operations);
+    undecidedSize = isDecided ? 0 : undecidedSize + sizeOf(batch.operations);
     last = { digest: rules.digestOf(batch), time: batch.time };
   }
-  return { ...last, next, length, undecided };
+  return { ...last, next, length, undecided, undecidedSize };
 }
 
 /** Returns the batch that is committed at a place, or that this hub has accepted there. */

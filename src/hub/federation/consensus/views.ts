@@ -7,6 +7,7 @@ import {
   LONGEST_TIMEOUT_MS,
   leaderOf,
   MOST_NEW_VIEW_BYTES,
+  MOST_WISH_BYTES,
   RESEND_MS,
   type Rules
 } from './rules.ts';
@@ -217,9 +218,10 @@ function proofOf(
   wishes: readonly Signed<ViewChange>[]
 ): readonly Signed<ViewChange>[] | null {
   if (wishes.length < quorum) return null;
-  if (bytesOf(wishes) <= MOST_NEW_VIEW_BYTES) return wishes;
+  const most = Math.min(quorum * MOST_WISH_BYTES, MOST_NEW_VIEW_BYTES);
+  if (bytesOf(wishes) <= most) return wishes;
   const shortest = wishes.toSorted((a, b) => bytesOf([a]) - bytesOf([b])).slice(0, quorum);
-  return bytesOf(shortest) <= MOST_NEW_VIEW_BYTES || wishes.length === keys.length ? shortest : null;
+  return bytesOf(shortest) <= most || wishes.length === keys.length ? shortest : null;
 }
 
 /** By wish, its bytes as JSON. */

@@ -14,7 +14,7 @@ type Data = Readonly<Record<string, unknown>>;
 /** Bytes of one part; as base64 it fits into an envelope. */
 const PART_BYTES = 524_288;
 /** Parts of one message: a hub keeps so much for each other hub. */
-export const MOST_PARTS = 16;
+export const MOST_PARTS = 48;
 const TYPE = 'CONSENSUS_PART';
 
 /** Parts of the newest long message of a hub. */

@@ -24,8 +24,8 @@ export interface SocketOwner {
 
 /** Messages that a side may send before it has proved its key; the handshake takes two. */
 const MOST_OF_STRANGER = 4;
-/** Bytes that wait for a peer which does not read; with more it is cut off. The longest message has eleven megabytes, in parts. */
-const MOST_UNSENT_BYTES = 24 * 1_048_576;
+/** Bytes that wait for a peer which does not read; with more it is cut off. The longest message has 34 megabytes, in parts. */
+const MOST_UNSENT_BYTES = 48 * 1_048_576;
 /** Bytes that wait for a peer, above which it is sent nothing of others: who sends much would have honest hubs with a slow link cut off. */
 const MOST_UNSENT_OF_OTHERS = 1_048_576;
 /** Codes of WebSocket closes. @see RFC 6455, section 7.4.1 */

@@ -59,7 +59,7 @@ export function beginReorg(
   return [begun];
 }
 
-/** Returns whether a chain may have left the new block of a report that was confirmed, and come back to it: another reorg was confirmed since. */
+/** Returns whether a chain may have left the new block of a confirmed report and come back: another reorg was confirmed since. */
 function isLeft({ height, newHash, decidedAt }: Reorg, reports: readonly Reorg[]): boolean {
   return reports.some(
     (other) =>

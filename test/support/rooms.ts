@@ -87,7 +87,8 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'src/hub/federation/journal/',
     'src/hub/federation/gossip/',
     'src/hub/federation/transfer/',
-    'src/hub/federation/consensus/'
+    'src/hub/federation/consensus/',
+    'src/errors.ts'
   ],
   'src/hub/federation/node/': [
     'src/hub/federation/journal/',

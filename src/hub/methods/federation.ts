@@ -55,8 +55,8 @@ export function federationMethods(database: HubDatabase, set: HubSetMember): Rea
         const members = keys.map((pubkey) => ({ pubkey, connected: pubkey === self || peers.includes(pubkey) }));
         const leader = keys[view % keys.length]!;
         const trouble = set.trouble();
-        const told = trouble ? { trouble } : {};
-        return { self, phase, view, leader, seq, quorum, votes, safe: isSafe, members, ...told, tests: [...tests] };
+        const facts = { self, phase, view, leader, seq, quorum, votes, safe: isSafe, members, tests: [...tests] };
+        return trouble ? { ...facts, trouble } : facts;
       }
     }),
     getoraclepublisherstatus: rpcMethod({

@@ -35,7 +35,8 @@ test('a key is made once, and its hub added to the file of the set', () => {
     string,
     string
   ];
-  const init = (seed: string, addr: string) => initMember({ addr, file, seed, quorum: 'byzantine', now: 1_767_225_600_001 });
+  const init = (seed: string, addr: string) =>
+    initMember({ addr, file, seed, quorum: 'byzantine', now: 1_767_225_600_001 });
   const created = init(first, 'h1:10001');
   assert.match(created, /ORACLE_EPOCH_START=1767225600000,/, 'hubs do not start without it');
   const seed = readFileSync(first, 'utf8').trim();

@@ -36,7 +36,9 @@ export async function* exportLog(journal: Journal, set: HubSet): AsyncGenerator<
     for (const chunk of chunks) yield JSON.stringify({ chunk });
     return;
   }
-  throw new PlatformError('STATE_UNUSABLE', { reason: 'the hub threw its states away while they were read: try again' });
+  throw new PlatformError('STATE_UNUSABLE', {
+    reason: 'the hub threw its states away while they were read: try again'
+  });
 }
 
 /** Reads the parts of a state; null where one is gone. */

@@ -21,7 +21,7 @@ interface Preceding {
   readonly length: number;
   /** Characters of those above the last batch that is committed. */
   readonly undecided: number;
-  /** What these take up in a message, in characters. */
+  /** Size of these in a message, in characters. */
   readonly undecidedSize: number;
 }
 

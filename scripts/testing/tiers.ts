@@ -59,7 +59,6 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'chaos',
     'digest-crowd',
     'dispenser-kill',
-    'edges-chaos',
     'explorer-crowd',
     'explorer-stall',
     'federation-chaos',

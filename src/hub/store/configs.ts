@@ -117,12 +117,18 @@ export async function applyAlone(
   KEPT.set(connection, known);
   if (brought === 'first' && known.lengths.size > 0)
     throw new PlatformError('REQUEST_INVALID', { reason: 'the set has a configuration' });
-  const taken = brought === 'more' ? edits.filter((edit) => !known.lengths.has(entryOf(edit))) : edits;
+  const taken = brought === 'more' ? edits.filter((edit) => isFree(known, edit)) : edits;
   const change = judge(known, taken);
   KEPT.delete(connection);
   const newest = await write(connection, taken, { known, nowS });
   take(known, change);
   KEPT.set(connection, Object.assign(known, { newest }));
+}
+
+/** Returns whether the configuration has no such entry, and no name that differs from one of its names in case only. */
+function isFree({ lengths, names, spellings }: KnownConfigs, edit: ConfigEdit): boolean {
+  if (lengths.has(entryOf(edit))) return false;
+  return namesOf(edit).every((name) => names.has(name) || !spellings.has(name.toLowerCase()));
 }
 
 /**

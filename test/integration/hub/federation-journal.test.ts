@@ -550,13 +550,14 @@ test('a standalone hub brings a configuration of any length in parts, and each h
     assert.equal(await apply(one, body, submitter), refusal);
   assert.equal(await apply(one, bodies[0]!, 'another hub'), 'the set has a configuration');
   const written = { ...entry(599), value: 'written meanwhile' };
-  assert.equal(await apply(one, JSON.stringify({ config: [written] })), null);
+  const spelled = { ...entry(598), module: 'M598', value: 'in another spelling' };
+  assert.equal(await apply(one, JSON.stringify({ config: [written, spelled] })), null);
   await CONFIG_STATE.replace(other.connection, await CONFIG_STATE.dump(one.connection));
   for (const hub of [one, other]) for (const body of bodies.slice(1)) assert.equal(await apply(hub, body), null);
   const dumped = await CONFIG_STATE.dump(one.connection);
   assert.deepEqual(await CONFIG_STATE.dump(other.connection), dumped);
   assert.equal(dumped.length, 600);
-  assert.ok(dumped.some((row) => row.includes('written meanwhile')));
+  for (const { value } of [written, spelled]) assert.ok(dumped.some((row) => row.includes(value)));
   assert.equal(await apply(one, bodies[1]!), refusal, 'all were taken');
 });
 

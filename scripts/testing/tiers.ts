@@ -59,6 +59,7 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'chaos',
     'digest-crowd',
     'dispenser-kill',
+    'edges-chaos',
     'explorer-crowd',
     'explorer-stall',
     'federation-chaos',

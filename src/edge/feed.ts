@@ -12,6 +12,8 @@ import { readMessage, type StoredMessage } from './stream-message.ts';
 
 /** Messages of the past that are read at the start, for subscribers that come back. */
 const PAST_MESSAGES = 2_000;
+/** Time between two looks whether the stream has messages that do not come, in milliseconds. */
+const LOOK_MS = 5_000;
 const PAUSE_MS = 1_000;
 
 export interface FeedOptions {
@@ -96,6 +98,8 @@ export class EdgeFeed {
     const stop = () => void messages.close();
     if (lost.aborted) return stop(); // its end comes to those who read it, and nobody does
     lost.addEventListener('abort', stop, { once: true });
+    const ended = new AbortController();
+    void this.#watch(nats, AbortSignal.any([lost, ended.signal]), stop);
     try {
       this.#caughtUp(last);
       for await (const message of messages) {
@@ -103,8 +107,20 @@ export class EdgeFeed {
         this.#caughtUp(last);
       }
     } finally {
+      ended.abort();
       lost.removeEventListener('abort', stop);
       stop();
+    }
+  }
+
+  /** Lets the edge begin anew where the stream has messages that do not come: a cluster may lose a consumer without a word. */
+  async #watch(nats: Nats, signal: AbortSignal, stop: () => void): Promise<void> {
+    for (let before: number | undefined; !signal.aborted; before = this.#next) {
+      await sleep(LOOK_MS, undefined, { signal, ref: false }).catch(() => undefined); // the loop ends by the signal
+      const info = await nats.streams.streams.info(streamName(this.#options.id)).catch(() => null);
+      if (signal.aborted || !info || this.#next !== before || info.state.last_seq < before!) continue;
+      this.#log.warn({ code: 'STREAM_SILENT' }, `message ${before} of the stream does not come: it is asked for anew`);
+      return stop();
     }
   }
 

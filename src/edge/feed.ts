@@ -43,6 +43,8 @@ export class EdgeFeed {
   /** Time at which the stream was created: another one of its name counts anew. */
   #created: string | undefined;
   #reason: string | null = 'nothing was read yet';
+  /** A message is being passed on. */
+  #isTaking = false;
   #hasCaughtUp = false;
 
   constructor(options: FeedOptions) {
@@ -103,10 +105,13 @@ export class EdgeFeed {
     try {
       this.#caughtUp(last);
       for await (const message of messages) {
+        this.#isTaking = true;
         await this.#take(nats, message, lost);
+        this.#isTaking = false;
         this.#caughtUp(last);
       }
     } finally {
+      this.#isTaking = false;
       ended.abort();
       lost.removeEventListener('abort', stop);
       stop();
@@ -118,7 +123,8 @@ export class EdgeFeed {
     for (let before: number | undefined; !signal.aborted; before = this.#next) {
       await sleep(LOOK_MS, undefined, { signal, ref: false }).catch(() => undefined); // the loop ends by the signal
       const info = await nats.streams.streams.info(streamName(this.#options.id)).catch(() => null);
-      if (signal.aborted || !info || this.#next !== before || info.state.last_seq < before!) continue;
+      if (signal.aborted || !info || this.#isTaking) continue; // a long message takes its time
+      if (this.#next !== before || info.state.last_seq < before!) continue;
       this.#log.warn({ code: 'STREAM_SILENT' }, `message ${before} of the stream does not come: it is asked for anew`);
       return stop();
     }

@@ -180,6 +180,22 @@ test('a stream that is deleted and created anew while its edge listens is anothe
   assert.equal(stream.cuts.length, 1);
 });
 
+test('STREAM_SILENT: a stream whose consumer gets nothing more, without a word, is asked for anew', async () => {
+  const stream = new Stream('silent');
+  await stream.open();
+  await stream.say(1);
+  await stream.isPassedOn(1);
+  // NATS itself is made to keep the messages back: the consumer lives, and another subject of the stream is all it gets.
+  const subject = 'platform.v1.decoder.silent.regtest';
+  await streams.streams.update(stream.name, { subjects: [subject, `${subject}.nothing`] });
+  const [consumer] = await streams.consumers.list(stream.name).next();
+  await streams.consumers.update(stream.name, consumer!.name, { filter_subject: `${subject}.nothing` });
+  await streams.streams.update(stream.name, { subjects: [subject] });
+  await stream.say(2);
+  await stream.isPassedOn(1, 2);
+  assert.deepEqual(stream.cuts, []);
+});
+
 test('a feed that is closed just before it listens ends, and one whose connection is lost just then goes on with the next', async () => {
   const stream = new Stream('between');
   await stream.create();

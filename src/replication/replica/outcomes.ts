@@ -18,8 +18,8 @@ const CONTRADICTED_MS = 600_000;
 interface Contradiction {
   readonly url: string;
   readonly at: number;
-  /** Another source was followed since. */
-  isAlone: boolean;
+  /** Whether another source was followed since. */
+  otherFollowed: boolean;
 }
 
 /** Parts of a replica whose effects decide how its machine goes on. */
@@ -84,7 +84,7 @@ export class ReplicaOutcomes {
     try {
       const outcome = await work;
       if (this.#contradiction && this.#contradiction.url !== replica.sources.client.url)
-        this.#contradiction.isAlone = true;
+        this.#contradiction.otherFollowed = true;
       return outcome;
     } catch (caught) {
       if (!(caught instanceof ReplicaLost)) throw caught;
@@ -101,9 +101,9 @@ export class ReplicaOutcomes {
   /** Notes a contradiction. @returns whether another source said one before, or this one did and no other could be followed */
   #isConfirmed(url: string): boolean {
     const before = this.#contradiction;
-    this.#contradiction = { url, at: performance.now(), isAlone: false };
+    this.#contradiction = { url, at: performance.now(), otherFollowed: false };
     if (!before || this.#contradiction.at - before.at > CONTRADICTED_MS) return false;
-    return before.url !== url || !before.isAlone;
+    return before.url !== url || !before.otherFollowed;
   }
 
   /** Drops connection and stream after a fault. @returns the fault */

@@ -57,8 +57,8 @@ export type Comparison =
       readonly more: readonly string[];
       /** Tables that are compared without their ids. */
       readonly ownIds: readonly string[];
-      /** Table that has the rows its source gave, and differs by the source's digest, which contradicts them. */
-      readonly again?: string;
+      /** Table whose rows belie the digest of its source: it has what the source gave, and differs by that digest. */
+      readonly belied?: string;
     };
 
 export type Equal = Extract<Comparison, { kind: 'equal' }>;

@@ -270,5 +270,5 @@ function whereMoved(caught: unknown): null {
 function contradictionOf(before: Different, found: Comparison, table: string): Comparison {
   if (found.kind !== 'different' || found.height !== before.height) return found;
   const isSure = [before, found].every(({ tables }) => tables.some((each) => each.table === table && !each.isDoubtful));
-  return isSure ? { ...found, again: table } : found;
+  return isSure ? { ...found, belied: table } : found;
 }

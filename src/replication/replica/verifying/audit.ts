@@ -253,8 +253,8 @@ export class ReplicaAudit {
     for (let round = 0; found.kind === 'different' && round < MAX_ROUNDS; round++) {
       await this.#marker.noteIds(found, run);
       await this.#marker.doubt({ misses: true });
-      const again = repaired && (found.again ?? findAgain(repaired, found));
-      if (again) return await this.#halt(again, found);
+      const hopeless = repaired && (found.belied ?? findUnrepaired(repaired, found));
+      if (hopeless) return await this.#halt(hopeless, found);
       for (const { table, isDoubtful } of found.tables) if (isDoubtful) doubtful.add(table);
       await this.#marker.repair(found);
       repaired = found;
@@ -427,7 +427,7 @@ export class ReplicaAudit {
 }
 
 /** Returns a table that was repaired whole and differs again, although its source says the same of it as before. */
-function findAgain(repaired: Different, found: Different): string | undefined {
+function findUnrepaired(repaired: Different, found: Different): string | undefined {
   if (repaired.height !== found.height) return undefined;
   const whole = repaired.tables.filter(({ table }) => !repaired.more.includes(table));
   return found.tables.find(({ table, claimed }) =>

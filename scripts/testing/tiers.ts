@@ -24,6 +24,7 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'hostile',
     'hub-federation',
     'hub-only',
+    'hub-watch',
     'kept-state',
     'key-shapes',
     'large-blocks',
@@ -46,6 +47,7 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'stand-in-client',
     'stand-in-quorum',
     'stand-in-server',
+    'standing-parts',
     'start-order',
     'state-directories',
     'sync-startup',
@@ -85,8 +87,11 @@ const REST: Readonly<Record<string, readonly string[]>> = {
   'test/foreign': ['explorer', 'index-check', 'life', 'rare-rows', 'websocket'],
   'test/integration': ['grants'],
   'test/integration/actors/replica': [
+    'changed-source',
     'checkpoints',
     'digest-quorum',
+    'dispensers',
+    'restarted-mariadb',
     'roots',
     'schema-quorum',
     'service',
@@ -107,8 +112,13 @@ const REST: Readonly<Record<string, readonly string[]>> = {
   'test/integration/cli': ['hub-settings', 'telemetry'],
   'test/integration/decoder': [
     'bitcoin',
+    'deep-rollback',
+    'dispensers-model',
     'fee-once',
     'forged-reveals',
+    'forgotten-dispensers',
+    'long-blocks',
+    'many-dispensers',
     'open-signatures',
     'raw-blocks',
     'replica',
@@ -116,7 +126,7 @@ const REST: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/integration/devnet': ['payer', 'tables-in-use-ledger'],
   'test/integration/edge': ['hostile-stream', 'live-stream'],
-  'test/integration/encoder': ['bitcoin', 'bump', 'service', 'tracked'],
+  'test/integration/encoder': ['bitcoin', 'bump', 'extension-block', 'lanes', 'service', 'tracked'],
   'test/integration/explorer': [
     'altered-tables',
     'heavy-questions',
@@ -138,10 +148,12 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'probe',
     'pushes',
     'retention',
+    'set-trouble',
     'stream',
     'telemetry'
   ],
   'test/integration/indexer': [
+    'bounded-reads',
     'column-limits',
     'index-check-trades',
     'large-rollback',
@@ -156,6 +168,7 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'trial-agrees'
   ],
   'test/integration/miner': ['faults'],
+  'test/integration/replication': ['independent-indexers'],
   'test/integration/replication/replica': ['digest-compare'],
   'test/integration/replication/source': [
     'binlog-changes',
@@ -174,7 +187,7 @@ const REST: Readonly<Record<string, readonly string[]>> = {
   'test/model': ['two-places'],
   'test/property': ['longest-rows', 'longest-values'],
   'test/simulation': ['many-steps'],
-  'test/unit/indexer': ['reference']
+  'test/unit/indexer': ['cost', 'reference', 'shares']
 };
 
 /** Part of the tests that a run is of. */

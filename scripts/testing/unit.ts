@@ -15,8 +15,10 @@ const LEFT_OUT = [
   'cli',
   'devnet',
   'directory-lock',
+  'indexer/cost',
   'indexer/ledger',
   'indexer/reference',
+  'indexer/shares',
   'ops',
   'replay',
   'row-encoder',
@@ -36,8 +38,7 @@ const OWN_PROCESS = [
   'coin/node-rpc',
   'explorer/channels',
   'hub/client',
-  'heap-share',
-  'indexer/cost'
+  'heap-share'
 ];
 /**
  * Bundles of test files, each in one process that loads the modules once. More bundles than cores, because many tests

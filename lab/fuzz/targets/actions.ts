@@ -54,7 +54,7 @@ export const actions = target<readonly string[]>({
   name: 'actions',
   promise: 'every text gets an action with a status, none an exception; no balance falls below zero',
   runs: 3_000,
-  shortRuns: 400,
+  shortRuns: 200,
   inputs: fc.array(texts, { minLength: 1, maxLength: 5 }),
   check: (list) => {
     const ledger = new MemoryLedger();

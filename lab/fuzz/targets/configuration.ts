@@ -111,7 +111,7 @@ export const configuration = target<Start>({
   promise:
     'settings are refused with CONFIG_INVALID, each wrong one by its name, or are within their bounds; no secret is shown',
   runs: 5_000,
-  shortRuns: 1_500,
+  shortRuns: 750,
   inputs: starts,
   check: async ({ service, env, file }) => {
     const { variables, checks, usual } = SERVICES[service]!;

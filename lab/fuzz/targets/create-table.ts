@@ -23,7 +23,7 @@ export const createTable = target<string>({
   name: 'create-table',
   promise: 'a CREATE TABLE text is refused with SCHEMA_REFUSED, or prints into nothing but the grammar of one table',
   runs: 100_000,
-  shortRuns: 100_000,
+  shortRuns: 50_000,
   inputs: hostileTables,
   check: async (text) => void (await checkTable(text)),
   growing: {

@@ -48,7 +48,7 @@ export const dispenserTexts = target<string>({
   name: 'dispenser-texts',
   promise: 'what a ledger opens by any text, a decoder watches at its price; no text makes either throw',
   runs: 20_000,
-  shortRuns: 1_500,
+  shortRuns: 750,
   inputs: texts,
   check: async (text) => {
     assert.ok(commandsIn(text).length <= MAX_COMMANDS + 1);

@@ -206,7 +206,7 @@ export const encoderCalls = target<Call>({
   name: 'encoder-calls',
   promise: 'a call of the encoder is answered with a PSBT or an error that has a name, and what fails keeps no coin',
   runs: 2_500,
-  shortRuns: 700,
+  shortRuns: 350,
   inputs: fc.oneof(
     { weight: 8, arbitrary: createParams.map(create) },
     { weight: 3, arbitrary: bump },

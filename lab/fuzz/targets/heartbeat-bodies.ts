@@ -32,7 +32,7 @@ export const heartbeatBodies = target<Post>({
   name: 'heartbeat-bodies',
   promise: 'a heartbeat is listed under its very name, or refused as documented',
   runs: 3_000,
-  shortRuns: 900,
+  shortRuns: 450,
   inputs: fc.record({
     type: types,
     body: fc.oneof(

@@ -88,7 +88,7 @@ export const httpBytes = target<Buffer>({
   promise:
     'bytes on a connection are answered with whole HTTP answers, none of them a failure of ours, and the connection ends',
   runs: 1_500,
-  shortRuns: 300,
+  shortRuns: 150,
   inputs: mutated(fc.constantFrom(...SPECIMENS)),
   check: async (bytes) => {
     frontDoor ??= open();

@@ -139,7 +139,7 @@ export const httpHeaders = target<Header>({
   name: 'http-headers',
   promise: 'a header means what its specification says, or nothing',
   runs: 40_000,
-  shortRuns: 8_000,
+  shortRuns: 4_000,
   inputs: fc.record({
     name: fc.constantFrom(...Object.keys(READERS)),
     value: fc.oneof(

@@ -113,7 +113,7 @@ export const httpRequests = target<Asked>({
   name: 'http-requests',
   promise: 'a request is answered as documented, never by a failure of ours, and not at all without the key',
   runs: 4_000,
-  shortRuns: 1_000,
+  shortRuns: 500,
   inputs: asked,
   check: async ({ method, url, headers, from, keyed }) => {
     frontDoors ??= open();

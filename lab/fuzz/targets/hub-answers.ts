@@ -75,7 +75,7 @@ export const hubAnswers = target<Answers>({
   name: 'hub-answers',
   promise: 'an answer of the hub is refused with HUB_UNREACHABLE, or is a tree whose databases can be named',
   runs: 1_500,
-  shortRuns: 150,
+  shortRuns: 75,
   inputs: answers,
   check: async (both) => {
     peer ??= RawPeer.open();

@@ -116,7 +116,7 @@ export const jsonRpcCalls = target<Post>({
   name: 'json-rpc',
   promise: 'a call of the hub or decoder gets the answers of JSON-RPC 2.0, and nothing is written without the key',
   runs: 3_000,
-  shortRuns: 700,
+  shortRuns: 350,
   inputs: fc.record({
     body: fc.oneof(
       { weight: 4, arbitrary: jsonLike(specimens) },

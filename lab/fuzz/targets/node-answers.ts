@@ -76,7 +76,7 @@ export const nodeAnswers = target<Answer>({
   name: 'node-answers',
   promise: 'an answer of a coin node is refused with NODE_*, or is what was asked for',
   runs: 2_500,
-  shortRuns: 500,
+  shortRuns: 250,
   inputs: fc.constantFrom(...Object.keys(ASKS)).chain((to) =>
     fc
       .constantFrom<unknown>(

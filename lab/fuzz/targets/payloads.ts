@@ -37,7 +37,7 @@ export const payloads = target<Transaction>({
   name: 'payloads',
   promise: 'what a transaction carries is a known action or nothing; amounts and numbers keep every digit',
   runs: 15_000,
-  shortRuns: 4_000,
+  shortRuns: 2_000,
   inputs: fc.record({
     scripts: fc.array(fc.oneof(scripts, mutated(scripts), fc.uint8Array({ maxLength: 100 })), {
       minLength: 1,

@@ -29,7 +29,7 @@ export const rawBlocks = target<Buffer>({
   name: 'raw-blocks',
   promise: 'bytes of a node are a block whose parts lie within them, or are refused with NODE_REFUSED',
   runs: 20_000,
-  shortRuns: 4_000,
+  shortRuns: 2_000,
   inputs: fc.oneof(behindHeader, mutated(specimens), fc.uint8Array({ maxLength: 300 }).map(Buffer.from)),
   check: (bytes) => {
     const hash = hashId(bytes.subarray(0, 80));

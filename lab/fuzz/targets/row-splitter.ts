@@ -91,7 +91,7 @@ export const rowSplitter = target<Body>({
   promise:
     'a snapshot body is refused with SOURCE_*, or gives the rows that JSON.parse finds in the whole, however it is cut',
   runs: 4_000,
-  shortRuns: 1_500,
+  shortRuns: 750,
   inputs: fc.oneof(
     { weight: 3, arbitrary: fc.record({ bytes: texts, pieces }) },
     { weight: 1, arbitrary: fc.record({ bytes: soundTexts, pieces, sound: fc.constant(true) }) }

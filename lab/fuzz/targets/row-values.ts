@@ -62,7 +62,7 @@ export const rowValues = target<Value>({
   name: 'row-values',
   promise: 'a value of a row is refused with SOURCE_INVALID, or is one SQL literal and one field of a bulk load',
   runs: 20_000,
-  shortRuns: 6_000,
+  shortRuns: 3_000,
   inputs: fc.record({ codec: fc.constantFrom(...CODECS), json: values }),
   check: async ({ codec, json }) => {
     const value = read(json);

@@ -46,7 +46,7 @@ export const snapshotBody = target<Body>({
   name: 'snapshot-body',
   promise: 'a compressed snapshot is refused with SOURCE_*, or read to its end mark',
   runs: 2_000,
-  shortRuns: 600,
+  shortRuns: 300,
   inputs: bodies,
   check: async (input) => {
     await outcome(() => read(input), ['SOURCE_INVALID', 'SOURCE_TRUNCATED']);

@@ -150,7 +150,7 @@ export const sourceAnswers = target<Answer>({
   name: 'source-answers',
   promise: 'an HTTP answer of a source is refused by code, or is what was asked for',
   runs: 3_000,
-  shortRuns: 700,
+  shortRuns: 350,
   inputs: fc
     .constantFrom(...Object.keys(ASKS))
     .chain((to) => hostileAnswer(ASKS[to]!.specimen).map((bytes) => ({ to, bytes }))),

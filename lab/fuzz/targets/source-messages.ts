@@ -69,7 +69,7 @@ export const sourceMessages = target<Message>({
   name: 'source-messages',
   promise: 'a message of a source is refused with SOURCE_INVALID, or is one of the contract about this database',
   runs: 5_000,
-  shortRuns: 1_500,
+  shortRuns: 750,
   inputs: fc.oneof(
     { weight: 6, arbitrary: jsonLike(specimens).map(message) },
     { weight: 1, arbitrary: hostileJson.map((text) => message(JSON.stringify(BLOCK).replace('null', text))) },

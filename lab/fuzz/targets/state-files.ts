@@ -125,7 +125,7 @@ export const stateFiles = target<Left>({
   name: 'state-files',
   promise: 'a file that was kept is read, refused by name, or counts as absent, whatever became of it',
   runs: 1_500,
-  shortRuns: 400,
+  shortRuns: 200,
   inputs: left,
   check: async ({ kind, bytes }) => {
     place ??= open();

@@ -59,7 +59,7 @@ export const subscriberMessages = target<readonly (Buffer | string)[]>({
   name: 'subscriber-messages',
   promise: 'what subscribers say is a heartbeat, a proof of who they are, or ignored; no more is said to them for it',
   runs: 800,
-  shortRuns: 80,
+  shortRuns: 40,
   inputs: messages,
   check: async (sent) => {
     frontDoor ??= open();

@@ -32,7 +32,7 @@ export const typedSchema = target<string>({
   name: 'typed-schema',
   promise: 'a typed schema is refused, or what makes its tables, or changes ours into them, is of the grammar',
   runs: 4_000,
-  shortRuns: 2_500,
+  shortRuns: 1_250,
   inputs: jsonLike(fc.constant(SPECIMEN)),
   check: async (text) => {
     const record = await outcome(() => JSON.parse(text) as unknown, []).catch(() => ({ value: null }));

@@ -3,7 +3,6 @@ import { before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toDecimal } from '../../../src/coin/amount.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
-import { addressOf } from '../../../src/coin/script/address.ts';
 import type { TransactionRow } from '../../../src/decoder/block-rows.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
 import type { SentPayment } from '../../../src/devnet/processes/litecoin.ts';
@@ -362,30 +361,3 @@ test('a second writer of the same database waits', async () => {
   await store.database.close();
   await (await openDecoderStore(database)).database.close();
 });
-
-test('blocks that turn out to be large are asked for one by one: they are the same', async () => {
-  const { node } = coin;
-  const from = (await node.height()) - 20;
-  for (let block = 0; block < 2; block++) {
-    // A wallet's payment to 2,500 addresses is some 85 KB.
-    for (let payment = 0; payment < 8; payment++) await node.rpc.call('sendmany', ['', paidAddresses(2_500)]);
-    await node.mine(1);
-  }
-  const range = { from, count: 23, wanted: new Uint32Array() };
-  const [asSmall, oneByOne] = await Promise.all(
-    [true, false].map((isSmall) => scanBlocks({ node, range: { ...range, isSmall }, rules: RULES }))
-  );
-  assert.ok(asSmall!.sizeBytes > 1_100_000, `${asSmall!.sizeBytes} bytes`);
-  assert.deepEqual(asSmall, oneByOne);
-});
-
-/** Amounts by address, as `sendmany` takes them. */
-const paidAddresses = (count: number) =>
-  Object.fromEntries(
-    Array.from({ length: count }, (_, index) => {
-      const script = Buffer.alloc(22, 7);
-      script.set([0, 20]);
-      script.writeUInt32LE(index, 4);
-      return [addressOf(script, NETWORK.addresses)!, '0.00003'];
-    })
-  );

@@ -24,7 +24,6 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'hostile',
     'hub-federation',
     'hub-only',
-    'hub-watch',
     'kept-state',
     'key-shapes',
     'large-blocks',
@@ -90,7 +89,6 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'changed-source',
     'checkpoints',
     'digest-quorum',
-    'dispensers',
     'restarted-mariadb',
     'roots',
     'schema-quorum',
@@ -168,8 +166,7 @@ const REST: Readonly<Record<string, readonly string[]>> = {
     'trial-agrees'
   ],
   'test/integration/miner': ['faults'],
-  'test/integration/replication': ['independent-indexers'],
-  'test/integration/replication/replica': ['digest-compare'],
+  'test/integration/replication/replica': ['digest-compare', 'independent-indexers'],
   'test/integration/replication/source': [
     'binlog-changes',
     'database-mark',

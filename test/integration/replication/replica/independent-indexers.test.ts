@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { connect, quoteName, rows } from '../../../src/db/connection.ts';
-import type { ChainBlock } from '../../../src/indexer/block/block.ts';
-import { IndexerStore } from '../../../src/indexer/store/store.ts';
-import { isTheirs } from '../../../src/replication/replica/verifying/digest-quorum.ts';
-import { UNSEEN } from '../../../src/replication/tables/classify.ts';
-import { readLayout } from '../../../src/replication/tables/source-layout.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
-import fc from '../../support/fast-check.ts';
-import { anyBlocks } from '../../support/indexer-actions.ts';
-import { addAllBlocks } from '../../support/indexer-database.ts';
-import { TEST_RULES } from '../../support/indexer-ledger.ts';
-import { createDatabase } from '../../support/mariadb.ts';
-import { sql } from '../../support/sql.ts';
-import { startIndexerServer } from '../../support/sync/one-server.ts';
-import { ReplicaThread } from '../../support/sync/replica-thread.ts';
+import { connect, quoteName, rows } from '../../../../src/db/connection.ts';
+import type { ChainBlock } from '../../../../src/indexer/block/block.ts';
+import { IndexerStore } from '../../../../src/indexer/store/store.ts';
+import { isTheirs } from '../../../../src/replication/replica/verifying/digest-quorum.ts';
+import { UNSEEN } from '../../../../src/replication/tables/classify.ts';
+import { readLayout } from '../../../../src/replication/tables/source-layout.ts';
+import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
+import fc from '../../../support/fast-check.ts';
+import { anyBlocks } from '../../../support/indexer-actions.ts';
+import { addAllBlocks } from '../../../support/indexer-database.ts';
+import { TEST_RULES } from '../../../support/indexer-ledger.ts';
+import { createDatabase } from '../../../support/mariadb.ts';
+import { sql } from '../../../support/sql.ts';
+import { startIndexerServer } from '../../../support/sync/one-server.ts';
+import { ReplicaThread } from '../../../support/sync/replica-thread.ts';
 
 /** Blocks that follow each other from a height on, of a branch. */
 function chainOf(seed: number, first: number, branch: string): ChainBlock[] {

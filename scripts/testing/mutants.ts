@@ -31,7 +31,8 @@ const COPIED = [
   'workers',
   'test',
   'lab',
-  'docs'
+  'docs',
+  'ops'
 ];
 /** Limit for one test: a fault that makes a test hang is also caught. */
 const TEST_DEADLINE_MS = 60_000;

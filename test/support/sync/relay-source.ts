@@ -30,11 +30,18 @@ export class RelaySource {
     await relay.accept(this.id, [], before, kept);
   }
 
-  /** Broadcasts the block after the last one. @param fill bytes of its rows */
-  async block(relay: Relay, branch = 'a', fill = 10): Promise<void> {
+  /** Broadcasts the block after the last one. @param fill bytes of its rows @param more members of its message */
+  async block(relay: Relay, branch = 'a', fill = 10, more: object = {}): Promise<void> {
     const { height, hashes, reorgs = 0 } = this.#point!;
     const next = pointAt(height + 1, branch, reorgs);
-    const facts = { block_index: height + 1, block_time: height + 1, ...next.hashes, branch, fill: 'x'.repeat(fill) };
+    const facts = {
+      block_index: height + 1,
+      block_time: height + 1,
+      ...next.hashes,
+      branch,
+      ...more,
+      fill: 'x'.repeat(fill)
+    };
     const text = JSON.stringify({ type: 'block', ...this.id, ...facts });
     const names = { hashes: next.hashes, previous: hashes, schema: 'f1' };
     await this.#broadcast(

@@ -97,6 +97,8 @@ export class Hub {
   };
   /** Clock of the machine, against that of the world. */
   skewMs = 0;
+  /** Longest time that its database takes for a batch. */
+  longestWriteMs = 5;
   #state: ConsensusState | null = null;
   /** Number of the process: work of an earlier one is lost. */
   #life = 0;
@@ -218,7 +220,7 @@ export class Hub {
         this.#after(this.#world.random.between(0, 3), life, () => this.#store(effect));
         return;
       case 'apply':
-        this.#after(this.#world.random.between(1, 5), life, () => this.#apply(effect.committed));
+        this.#after(this.#world.random.between(1, this.longestWriteMs), life, () => this.#apply(effect.committed));
         return;
       case 'send':
         this.#world.send(this.key, effect.to, { kind: 'signed', signed: effect.signed });

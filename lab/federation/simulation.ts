@@ -17,6 +17,8 @@ interface SimulationOptions {
   readonly steps: number;
   /** Many writes and few disturbances, for a long log. */
   readonly isBusy?: boolean;
+  /** Longest time that the databases of most hubs take for a batch; absent: all are fast. They lose their power together now and then. */
+  readonly longestWriteMs?: number;
   /** Chance of a crash, a cut or the like at each step; 0: nothing is lost. */
   readonly disturbance?: number;
   /** Sees each step of an honest hub. */
@@ -85,8 +87,10 @@ export class Simulation implements World {
 
   /** @throws {Violation} naming the promise that was broken */
   run(): SimulationResult {
+    const { longestWriteMs } = this.#options;
     for (const hub of this.#hubs.values()) {
       hub.skewMs = this.random.between(-3_000, 3_000);
+      if (longestWriteMs !== undefined && this.random.chance(0.75)) hub.longestWriteMs = longestWriteMs;
       hub.start();
     }
     const { isBusy = false, disturbance = isBusy ? 0.0005 : 0.004 } = this.#options;
@@ -213,7 +217,10 @@ export class Simulation implements World {
     const { random } = this;
     const what = random.next();
     const hub = random.pick([...this.#hubs.values()]);
-    if (what < 0.35 && hub.isRunning) {
+    if (this.#options.longestWriteMs !== undefined && random.chance(0.2)) {
+      this.#crashes += 1;
+      for (const each of this.#hubs.values()) each.crash();
+    } else if (what < 0.35 && hub.isRunning) {
       this.#crashes += 1;
       hub.crash();
     } else if (what < 0.65) {

@@ -6,6 +6,8 @@ import { Simulation } from '../../lab/federation/simulation.ts';
 const STEPS = 10_000;
 /** Long cuts and absences, and much that is written meanwhile. */
 const LONG = { isBusy: true, disturbance: 0.00015 };
+/** Much that is committed and not yet written when the power goes. */
+const SLOW = { isBusy: true, disturbance: 0.003, longestWriteMs: 300 };
 
 test('honest hubs agree and lose no write through crashes, partitions and lost messages', () => {
   for (const [hubs, seed] of [
@@ -16,6 +18,17 @@ test('honest hubs agree and lose no write through crashes, partitions and lost m
   ] as const) {
     const { operations, crashes } = new Simulation({ seed, hubs, steps: STEPS }).run();
     assert.ok(operations > 20 && crashes > 0, `${hubs} hubs: ${operations} operations, ${crashes} crashes`);
+  }
+});
+
+test('honest hubs whose databases are slow agree and lose no write when all lose their power at once', () => {
+  for (const [hubs, seed] of [
+    [3, 1],
+    [3, 6],
+    [4, 5]
+  ] as const) {
+    const { batches } = new Simulation({ seed, hubs, steps: 8_000, ...SLOW }).run();
+    assert.ok(batches > 20, `${batches} batches`);
   }
 });
 

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { isViewChange } from '../../../src/hub/federation/consensus/certificates.ts';
 import { type Batch, type Checkpoint, EMPTY_LOG, type Stable } from '../../../src/hub/federation/consensus/messages.ts';
 import { lostPlaceOf, phaseOf } from '../../../src/hub/federation/consensus/phase.ts';
-import { CHECKPOINT_INTERVAL } from '../../../src/hub/federation/consensus/rules.ts';
+import { CHECKPOINT_INTERVAL, MOST_AHEAD } from '../../../src/hub/federation/consensus/rules.ts';
 import { type StoredVote, unsignedOf } from '../../../src/hub/federation/consensus/state.ts';
 import { OneHub } from '../../federation/one-hub.ts';
 
@@ -67,6 +68,46 @@ test('a place is not committed before the one that it follows', () => {
   assert.deepEqual(hub.cast(), ['prepare 0/2']);
   hub.receiveAll('cd', hub.vote('prepare', 0, batch));
   assert.deepEqual(hub.cast(), ['commit 0/1', 'commit 0/2']);
+});
+
+test('a hub commits nothing above a log that it has fetched and not written: its wish after a restart would not tell of it', () => {
+  const hub = new OneHub('b');
+  const first = hub.batch(1, null);
+  const second = hub.batch(2, first);
+  const votes = [...'acd'].map((sender) => hub.signed(sender, hub.vote('commit', 0, first)));
+  hub.take({ type: 'log.fetched', entries: [{ batch: first, votes }] });
+  hub.receive('a', hub.proposal(0, second));
+  hub.receiveAll('cd', hub.vote('prepare', 0, second));
+  assert.deepEqual(hub.cast(), ['prepare 0/2']);
+  hub.write();
+  assert.deepEqual(hub.cast(), ['commit 0/2']);
+});
+
+test('a hub that is killed before it has written what it committed has a wish that all take, with each place in it', () => {
+  const hub = new OneHub('b');
+  const batches: Batch[] = [];
+  for (let seq = 1; seq <= MOST_AHEAD + 3; seq++) batches.push(hub.batch(seq, batches.at(-1) ?? null));
+  for (const batch of batches) {
+    hub.receive('a', hub.proposal(0, batch));
+    hub.receiveAll('cd', hub.vote('prepare', 0, batch));
+    hub.receiveAll('acd', hub.vote('commit', 0, batch));
+  }
+  const stored = hub.effects().flatMap((effect): StoredVote[] => {
+    if (effect.type !== 'vote') return [];
+    return [{ signed: hub.signed('b', effect.message), prepared: effect.prepared }];
+  });
+  const committed = stored.flatMap(({ signed: { message } }) => (message.kind === 'commit' ? [message.seq] : []));
+  assert.equal(committed.length, MOST_AHEAD);
+  const again = new OneHub('b', { votes: stored });
+  again.receiveAll('cd', { kind: 'viewChange', view: 1, stable: EMPTY_LOG, last: null, places: [] });
+  const [wish] = again.effects().flatMap((effect) => (effect.type === 'vote' ? [effect.message] : []));
+  assert.ok(wish?.kind === 'viewChange' && isViewChange(hub.keys.rulesOf('c'), wish));
+  assert.deepEqual(
+    wish.places.map(({ proposal }) => proposal.message.seq),
+    committed
+  );
+  hub.write();
+  assert.deepEqual(hub.cast(), [`commit 0/${MOST_AHEAD + 1}`], 'with one batch written it goes on');
 });
 
 test('two votes of one hub for one place are evidence, and the first counts', () => {

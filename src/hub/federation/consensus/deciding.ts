@@ -3,24 +3,26 @@ import { lengthOf, MOST_AHEAD, MOST_BATCH_LENGTH, MOST_OPERATIONS, MOST_SKEW_MS,
 import { isKept, type Slot } from './state.ts';
 import { bindVote, castVote, committedDigest, precedingOf, putSlot, slotAt, type Turn } from './turn.ts';
 
-/** Size of what is undecided: many short operations are longer by their signatures than by what they say. */
-const MOST_UNDECIDED = 2 * MOST_BATCH_LENGTH;
+/** Size of what is not in the database: many short operations are longer by their signatures than by what they say. */
+const MOST_UNWRITTEN = 2 * MOST_BATCH_LENGTH;
 
-/** Accepts proposals, then commits what is prepared, both in the order of places, and notes what is committed. */
+/**
+ * Accepts proposals, then commits what is prepared, both in the order of places, and notes what is committed.
+ *
+ * A hub commits what follows what is in its database, or what it has committed itself, and little of that: a restart leaves it no more to
+ * tell of, and its wish for another view has to tell of each place that it has committed.
+ */
 export function walkSlots(turn: Turn): void {
   const { state } = turn;
   if (state.isChanging) return;
-  let mayCommit = true;
-  let committedTo = state.stable.seq;
+  const { applied } = state;
+  let mayCommit = applied.seq >= state.stable.seq;
   for (let seq = state.stable.seq + 1; seq <= state.stable.seq + WINDOW; seq++) {
     const slot = state.slots.get(seq);
     if (!slot) return;
     acceptProposal(turn, slot);
-    mayCommit = commitSlot(turn, slotAt(turn, seq), mayCommit && seq <= committedTo + MOST_AHEAD);
+    mayCommit = commitSlot(turn, slotAt(turn, seq), mayCommit && seq <= applied.seq + MOST_AHEAD) || seq <= applied.seq;
     noteCommitted(turn, slotAt(turn, seq));
-    if (slotAt(turn, seq).committed === null) continue;
-    mayCommit = true;
-    if (seq === committedTo + 1) committedTo = seq;
   }
 }
 
@@ -35,13 +37,13 @@ function acceptProposal(turn: Turn, slot: Slot): void {
 }
 
 /**
- * Returns whether a batch is not too long beside those that are undecided: all of them stand in a wish for another view, and a quorum of
- * wishes in one message.
+ * Returns whether a batch is not too long beside those that are not in the database: all of them may stand in a wish for another view, and
+ * a quorum of wishes in one message.
  */
 function hasRoom(turn: Turn, { seq, operations }: Batch): boolean {
-  const { undecided, undecidedSize } = precedingOf(turn, seq) ?? { undecided: 0, undecidedSize: 0 };
-  if (seq <= turn.state.carriedTo || undecided === 0) return true;
-  return undecided + lengthOf(operations) <= MOST_BATCH_LENGTH && undecidedSize + sizeOf(operations) <= MOST_UNDECIDED;
+  const { length, size } = precedingOf(turn, seq) ?? { length: 0, size: 0 };
+  if (seq <= turn.state.carriedTo || length === 0) return true;
+  return length + lengthOf(operations) <= MOST_BATCH_LENGTH && size + sizeOf(operations) <= MOST_UNWRITTEN;
 }
 
 /** Returns whether a proposal is what the view began with, or follows the log and holds only what submitters numbered next. */

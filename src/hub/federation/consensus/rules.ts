@@ -23,7 +23,7 @@ export const CHECKPOINT_INTERVAL = 100;
 export const WINDOW = 2 * CHECKPOINT_INTERVAL;
 /** Batches that a leader proposes before the first of them is applied. */
 export const MOST_IN_FLIGHT = 8;
-/** Places that a hub commits above the last one that a quorum has: each of them stands with its proof in a wish for another view. */
+/** Places that a hub commits above the last one in its database: each of them stands with its proof in a wish for another view. */
 export const MOST_AHEAD = 2 * MOST_IN_FLIGHT;
 export const MOST_OPERATIONS = 1_000;
 /** Characters of all operations of a batch, and of all batches that a leader has in flight, but for the first. */

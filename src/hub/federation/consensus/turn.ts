@@ -19,10 +19,8 @@ interface Preceding {
   readonly next: ReadonlyMap<string, number>;
   /** Characters of all operations above the last batch that is applied. */
   readonly length: number;
-  /** Characters of those above the last batch that is committed. */
-  readonly undecided: number;
   /** Size of these in a message, in characters. */
-  readonly undecidedSize: number;
+  readonly size: number;
 }
 
 /** Returns what a new batch at a place follows; null where it is not known yet. */
@@ -31,20 +29,16 @@ export function precedingOf({ state, rules }: Turn, seq: number): Preceding | nu
   if (seq <= applied.seq) return null;
   const next = new Map(applied.next);
   let last = { digest: applied.digest, time: applied.time };
-  let [length, undecided, undecidedSize] = [0, 0, 0];
+  let [length, size] = [0, 0];
   for (let at = applied.seq + 1; at < seq; at++) {
     const batch = batchAt(slots.get(at));
     if (!batch) return null;
-    for (const { submitter, number, body } of batch.operations) {
-      next.set(submitter, number + 1);
-      length += body.length;
-    }
-    const isDecided = slots.get(at)?.committed != null;
-    undecided = isDecided ? 0 : undecided + lengthOf(batch.operations);
-    undecidedSize = isDecided ? 0 : undecidedSize + sizeOf(batch.operations);
+    for (const { submitter, number } of batch.operations) next.set(submitter, number + 1);
+    length += lengthOf(batch.operations);
+    size += sizeOf(batch.operations);
     last = { digest: rules.digestOf(batch), time: batch.time };
   }
-  return { ...last, next, length, undecided, undecidedSize };
+  return { ...last, next, length, size };
 }
 
 /** Returns the batch that is committed at a place, or that this hub has accepted there. */

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Message, Signed } from '../../../src/hub/federation/consensus/messages.ts';
+import {
+  type Checkpoint,
+  EMPTY_LOG,
+  type Message,
+  type Signed
+} from '../../../src/hub/federation/consensus/messages.ts';
 import { AnswerShares } from '../../../src/hub/federation/node/answer-share.ts';
 import { Answers } from '../../../src/hub/federation/node/answers.ts';
 
@@ -36,6 +41,7 @@ test('a hub that says all the time to be in an old view is sent the long beginni
     journal: null as never,
     gossip: { sendTo: (to) => sent.push(to) },
     seq: () => 0,
+    stable: () => EMPTY_LOG,
     write: () => undefined
   });
   const wishes = { text: 'x'.repeat(4 * MIB) };
@@ -45,4 +51,31 @@ test('a hub that says all the time to be in an old view is sent the long beginni
   assert.ok(sent.length <= 10, `${sent.length} times four megabytes`);
   answers.send('honest', signed, 1_060_000);
   assert.equal(sent.at(-1), 'honest');
+});
+
+test('a hub that asks for the log is told the signatures of the newest checkpoint, where it lacks batches up to there', async () => {
+  const signed: Signed<Checkpoint> = {
+    sender: 'b',
+    message: { kind: 'checkpoint', seq: 100, digest: 'd', state: 's' },
+    sig: ''
+  };
+  const typesFor = async (seq: number) => {
+    const sent: string[] = [];
+    const answers = new Answers({
+      set: 'ab'.repeat(32),
+      journal: {
+        firstKept: async () => 1,
+        entries: async () => [{ batch: { seq, time: 0, previous: '', operations: [] }, votes: [] }]
+      } as never,
+      gossip: { sendTo: (_, type) => sent.push(type) },
+      seq: () => 150,
+      stable: () => ({ seq: 100, digest: 'd', state: 's', votes: [signed] }),
+      write: (work) => void work()
+    });
+    answers.sendLog('a', seq);
+    await new Promise(setImmediate);
+    return sent;
+  };
+  assert.deepEqual(await typesFor(100), ['STATE_LOG', 'CONSENSUS_MESSAGES']);
+  assert.deepEqual(await typesFor(101), ['STATE_LOG']);
 });

@@ -192,6 +192,23 @@ test('a hub signs its state at a checkpoint, and three equal states are stable',
   assert.equal(hub.state.isHalted, false);
 });
 
+test('a hub that was away for many checkpoints takes the newest one that the others signed, and votes above it', () => {
+  const hub = new OneHub('b');
+  let last: Batch | null = null;
+  for (let seq = 1; seq <= 6 * CHECKPOINT_INTERVAL; seq++) {
+    const batch: Batch = hub.batch(seq, last);
+    const votes = [...'acd'].map((sender) => hub.signed(sender, hub.vote('commit', 0, batch)));
+    hub.take({ type: 'log.fetched', entries: [{ batch, votes }] });
+    hub.write(seq % CHECKPOINT_INTERVAL === 0 ? 'own' : null);
+    last = batch;
+  }
+  hub.effects();
+  hub.receiveAll('acd', checkpointOf(hub, last!, 'own'));
+  assert.deepEqual([hub.state.stable.seq, hub.state.slots.size], [last!.seq, 0]);
+  hub.receive('a', hub.proposal(0, hub.batch(last!.seq + 1, last)));
+  assert.deepEqual(hub.cast(), [`prepare 0/${last!.seq + 1}`]);
+});
+
 test('a hub whose state is not the one that three others signed halts, and does nothing more', () => {
   const { hub, last } = atCheckpoint();
   hub.effects();

@@ -43,9 +43,11 @@ export function takeVote(turn: Turn, signed: Signed<Vote>): void {
 
 /** Counts states after a batch; a quorum of equal ones is stable. */
 export function takeCheckpoint(turn: Turn, signed: Signed<Checkpoint>): void {
-  const { stable, checkpoints } = turn.state;
+  const { stable, applied, checkpoints } = turn.state;
   const { seq, digest, state } = signed.message;
-  if (seq <= stable.seq || seq > stable.seq + 2 * WINDOW || seq % CHECKPOINT_INTERVAL !== 0) return;
+  // Who was away has a log that is ahead of the last checkpoint that it knows.
+  const last = Math.max(stable.seq, applied.seq) + 2 * WINDOW;
+  if (seq <= stable.seq || seq > last || seq % CHECKPOINT_INTERVAL !== 0) return;
   const of = checkpoints.get(seq) ?? new Map<string, Signed<Checkpoint>>();
   const first = of.get(signed.sender);
   if (first) {

@@ -1,4 +1,4 @@
-import type { Message, Signed } from '../consensus/messages.ts';
+import type { Message, Signed, Stable } from '../consensus/messages.ts';
 import { lengthOf, RESEND_MS } from '../consensus/rules.ts';
 import { MOST_DATA_BYTES } from '../gossip/envelope.ts';
 import type { Gossip } from '../gossip/long-messages.ts';
@@ -21,6 +21,8 @@ interface AnswersOptions {
   readonly gossip: Pick<Gossip, 'sendTo'>;
   /** Returns the last place of the log that is applied. */
   readonly seq: () => number;
+  /** Returns the newest checkpoint that a quorum signed. */
+  readonly stable: () => Stable;
   /** Adds to what is read and written, one after the other. */
   readonly write: (work: () => Promise<void>) => void;
 }
@@ -52,9 +54,12 @@ export class Answers {
     gossip.sendTo(to, 'CONSENSUS_MESSAGES', { set, messages: [signed] });
   }
 
-  /** Hands out the log from a place on, or the state of a checkpoint where the log is pruned or that is far ahead. */
+  /**
+   * Hands out the log from a place on, with the signatures of the newest checkpoint above it, or the state of a checkpoint where the log is
+   * pruned or that is far ahead.
+   */
   sendLog(to: string, seq: number): void {
-    const { journal, set, gossip, seq: applied } = this.#options;
+    const { journal, set, gossip, seq: applied, stable: newest } = this.#options;
     if (seq > applied()) return;
     this.#serve(to, async () => {
       const first = (await journal.firstKept()) ?? Number.POSITIVE_INFINITY;
@@ -65,6 +70,8 @@ export class Answers {
       }
       const [entries] = seq < first ? [] : packed(await journal.entries(seq, MOST_ENTRIES, MOST_DATA_BYTES));
       if (entries) gossip.sendTo(to, 'STATE_LOG', { set, entries });
+      const stable = newest();
+      if (entries && seq <= stable.seq) gossip.sendTo(to, 'CONSENSUS_MESSAGES', { set, messages: stable.votes });
       return (entries ?? []).reduce((sum, { batch }) => sum + lengthOf(batch.operations), 0);
     });
   }

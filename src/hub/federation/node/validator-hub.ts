@@ -2,7 +2,7 @@ import type { SigningKey } from '../../../consensus/auth-signature.ts';
 import { PlatformError } from '../../../errors.ts';
 import { isCommitted } from '../consensus/certificates.ts';
 import type { ConsensusEvent, Effect } from '../consensus/events.ts';
-import type { Committed, Message, Operation, Signed } from '../consensus/messages.ts';
+import { type Committed, EMPTY_LOG, type Message, type Operation, type Signed } from '../consensus/messages.ts';
 import { type HubPhase, isDeciding, lostPlaceOf, phaseOf } from '../consensus/phase.ts';
 import { MOST_PENDING, MOST_SKEW_MS, neededPeers, type Rules } from '../consensus/rules.ts';
 import { type ConsensusState, isKept, restore, type StoredVote, unsignedOf } from '../consensus/state.ts';
@@ -127,7 +127,8 @@ export class ValidatorHub {
       ofRounds && new PricePublishing({ ...ofRounds, self: key.pubkey, publish, now: () => this.#state?.now ?? 0 });
     const onSigned = async () => await this.publishing?.load();
     this.rounds = ofRounds && new PriceRounds({ ...ofRounds, key, gossip, submit, onDecided, onSigned });
-    this.#answers = new Answers({ set, journal, gossip, seq: () => this.standing.seq, write });
+    const stable = () => this.#state?.stable ?? EMPTY_LOG;
+    this.#answers = new Answers({ set, journal, gossip, seq: () => this.standing.seq, stable, write });
     this.#fetching = new StateFetch({
       journal,
       rules,

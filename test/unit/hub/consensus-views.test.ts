@@ -6,7 +6,7 @@ import {
   type Prepared,
   type ViewChange
 } from '../../../src/hub/federation/consensus/messages.ts';
-import { MOST_AHEAD, MOST_BATCH_LENGTH } from '../../../src/hub/federation/consensus/rules.ts';
+import { MOST_AHEAD, MOST_BATCH_LENGTH, MOST_IN_FLIGHT } from '../../../src/hub/federation/consensus/rules.ts';
 import { OneHub } from '../../federation/one-hub.ts';
 
 const wish = (view: number, ...places: Prepared[]): ViewChange => ({
@@ -303,6 +303,23 @@ test('a hub that lacks what was decided before its view asks for it, and blames 
   hub.wait(20);
   assert.ok(hub.effects().some((effect) => effect.type === 'tellStanding' && effect.to === null));
   assert.deepEqual([hub.state.view, hub.state.isChanging], [1, false]);
+});
+
+test('a hub blames a silent leader whose view began with the commits of a place that only a hub that lies has', () => {
+  const hub = waiting('d');
+  const batches: Batch[] = [];
+  for (let seq = 1; seq <= MOST_IN_FLIGHT + 1; seq++) batches.push(hub.batch(seq, batches.at(-1) ?? null));
+  const batch = batches.at(-1)!;
+  const votes = [...'abc'].map((sender) => hub.signed(sender, hub.vote('commit', 0, batch)));
+  const wishes = [
+    hub.signed('a', { ...wish(1), last: { batch, votes } }),
+    hub.signed('b', wish(1)),
+    hub.signed('c', wish(1))
+  ];
+  hub.receive('b', { kind: 'newView', view: 1, changes: wishes });
+  hub.effects();
+  hub.wait(2);
+  assert.deepEqual(hub.cast(), ['viewChange 2']);
 });
 
 test('an operation that waits for half a second is handed on to all, once in a view: its submitter may have sent it to one hub alone', () => {

@@ -17,7 +17,8 @@ export function phaseOf(state: ConsensusState, rules: Pick<Rules, 'keys' | 'self
 /** Returns whether more is decided than a leader proposes ahead: a place shows it, more hubs than may lie say so, or its former log did. */
 export function isBehind({ heard, applied, floor, slots }: ConsensusState, { faulty }: Pick<Rules, 'faulty'>): boolean {
   if (applied.seq < floor) return true;
-  if (slots.get(applied.seq + MOST_IN_FLIGHT + 1)?.committed) return true;
+  // With the one before it: a view may begin with the commits of one place alone, whose log only a hub that lies has.
+  if ([0, 1].every((more) => slots.get(applied.seq + MOST_IN_FLIGHT + more)?.committed)) return true;
   return [...heard.values()].filter((seq) => seq > applied.seq + MOST_IN_FLIGHT).length > faulty;
 }
 

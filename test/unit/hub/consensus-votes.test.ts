@@ -4,7 +4,7 @@ import { isViewChange } from '../../../src/hub/federation/consensus/certificates
 import { type Batch, type Checkpoint, EMPTY_LOG, type Stable } from '../../../src/hub/federation/consensus/messages.ts';
 import { lostPlaceOf, phaseOf } from '../../../src/hub/federation/consensus/phase.ts';
 import { CHECKPOINT_INTERVAL, MOST_AHEAD } from '../../../src/hub/federation/consensus/rules.ts';
-import { type StoredVote, unsignedOf } from '../../../src/hub/federation/consensus/state.ts';
+import { type Restored, type StoredVote, unsignedOf } from '../../../src/hub/federation/consensus/state.ts';
 import { OneHub } from '../../federation/one-hub.ts';
 
 /** A follower that prepares a proposal for the first place. */
@@ -17,8 +17,8 @@ function preparing(): { hub: OneHub; batch: Batch } {
 }
 
 /** A follower that has applied batches up to a checkpoint, in the state `own`. */
-function atCheckpoint(own = 'own'): { hub: OneHub; last: Batch } {
-  const hub = new OneHub('b');
+function atCheckpoint(own = 'own', restored: Partial<Restored> = {}): { hub: OneHub; last: Batch } {
+  const hub = new OneHub('b', restored);
   let last: Batch | null = null;
   for (let seq = 1; seq <= CHECKPOINT_INTERVAL; seq++) {
     const batch: Batch = hub.batch(seq, last);
@@ -190,6 +190,13 @@ test('a hub signs its state at a checkpoint, and three equal states are stable',
   hub.receive('a', checkpointOf(hub, last, 'own'));
   assert.deepEqual([hub.state.stable.seq, hub.state.stable.votes.length], [CHECKPOINT_INTERVAL, 3]);
   assert.equal(hub.state.isHalted, false);
+});
+
+test('a hub that set its log aside signs no second state of a place that was in it', () => {
+  const wrong = { kind: 'checkpoint', seq: CHECKPOINT_INTERVAL, digest: 'aa', state: 'wrong' } as const;
+  const votes = [{ signed: new OneHub('b').signed('b', wrong), prepared: null }];
+  const { hub } = atCheckpoint('right', { floor: CHECKPOINT_INTERVAL, votes });
+  assert.deepEqual(hub.cast(), []);
 });
 
 test('a hub that was away for many checkpoints takes the newest one that the others signed, and votes above it', () => {

@@ -38,7 +38,9 @@ export function noteApplied(turn: Turn, seq: number, digestOfState: string | nul
   if (seq <= state.stable.seq) {
     state.slots = new Map([...state.slots].filter(([at]) => at > seq));
     if (seq === state.stable.seq && digestOfState !== null) checkState(turn, state.stable, digestOfState);
-  } else if (digestOfState !== null) castVote(turn, { kind: 'checkpoint', seq, digest, state: digestOfState });
+  } else if (digestOfState !== null && !state.own.has(`checkpoint/${seq}`))
+    // A hub that set its log aside has signed a state there, which may have been another one.
+    castVote(turn, { kind: 'checkpoint', seq, digest, state: digestOfState });
   if (slot.proposal === null && !state.slots.get(seq + 1)?.committed) fetchMore(turn);
 }
 

@@ -518,6 +518,14 @@ test('a standalone hub brings its configuration to a set that has none, and keep
   await one.connection.query("INSERT INTO consensus_state (key_name, value) VALUES ('last_seq', '57')");
   assert.deepEqual((await opening(one.database, SETS[0])).brought, ['own']);
   const [body] = firstBodiesOf([{ coin: 'LTC', network: 'mainnet', module: 'm', param: 'user', value: 'own' }]);
+  const waiting = async () => (await one.journal.load(0)).pending.length;
+  await one.journal.keepOperations([signOperation(SET, 0, body!, KEY)]);
+  await opening(one.database, SETS[0]);
+  assert.equal(await waiting(), 1);
+  // The set had not begun, and this hub was a standalone one again for a while.
+  await one.connection.query("UPDATE consensus_state SET value = '58' WHERE key_name = 'last_seq'");
+  assert.deepEqual((await opening(one.database, SETS[0])).brought, ['own']);
+  assert.equal(await waiting(), 0, 'what it brought first is out of date');
   const batch = {
     ...batchOf(1, ''),
     operations: [signOperation(SET, 0, body!, KEY), signOperation(SET, 1, body!, KEY)]

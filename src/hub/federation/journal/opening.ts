@@ -66,8 +66,12 @@ export async function openLog(connection: Connection, { set, machine, rejoin, no
   } else if (fault !== null) refuse(`${fault}: start it once with --rejoin, which keeps that aside`);
   await writeState(connection, 'set', set);
   const isEmpty = (await journal.applied()).seq === 0;
-  // Places of another log, or of none, are not to be taken for those of this one.
-  if (isEmpty) await writeState(connection, 'last_seq', '0');
+  if (isEmpty) {
+    // What waited for a set that had not begun is older than what was written in standalone mode since.
+    if (Number(state.get('last_seq') ?? 0) > 0) await connection.query('DELETE FROM consensus_pending');
+    // Places of another log, or of none, are not to be taken for those of this one.
+    await writeState(connection, 'last_seq', '0');
+  }
   const hasBegun = !isEmpty || (await readState(connection)).has('rejoined');
   return { journal, aside, brought: hasBegun ? null : await readBrought(connection) };
 }

@@ -178,11 +178,11 @@ export class ValidatorHub {
     const reason = await journal.halt();
     if (reason !== null) throw new PlatformError('HUB_HALTED', { reason });
     const restored = await journal.load(now());
-    this.#state = restore(restored);
-    this.#stableSeq = restored.stable.seq;
-    await this.#loadFacts();
     const next = restored.applied.next.get(key.pubkey) ?? 0;
     this.#numbers = restored.pending.reduce((most, { number }) => Math.max(most, number + 1), next);
+    this.#state = restore(restored);
+    this.#stableSeq = restored.stable.seq;
+    await this.#loadFacts(); // messages are taken meanwhile, and a round may be proposed
     for (const message of unsignedOf(restored)) this.#carryOut({ type: 'vote', message, prepared: null });
     this.#pace();
     for (const { type, operations } of submissionsOf(restored.pending)) this.#gossip.publish(type, { set, operations });

@@ -72,6 +72,32 @@ test('a follower prepares no batch of an old time when its own clock is far ahea
   assert.ok(!hub.cast().includes('prepare 0/2'));
 });
 
+test('a set whose clocks were ahead by hours and were set right goes on: its log stands nearly still until they have come up', () => {
+  const present = new OneHub('b');
+  const time = present.state.now + 2 * 3_600_000;
+  const first = present.batch(1, null, { time });
+  const applied = { seq: 1, digest: present.keys.digestOf(first), time, next: new Map([['c', 1]]) };
+  const restored = { applied, log: [{ batch: first, votes: [] }] };
+  const isPreparedAt = (at: number) => {
+    const hub = new OneHub('b', restored);
+    hub.receive('a', hub.proposal(0, hub.batch(2, first, { time: at })));
+    return hub.cast().length > 0;
+  };
+  assert.deepEqual([isPreparedAt(time + 1), isPreparedAt(time + 2)], [true, false]);
+  const leader = new OneHub('a', restored);
+  leader.take({ type: 'operation.submitted', operation: leader.operation('c', 1) });
+  const [proposal] = leader.effects().flatMap((effect) => (effect.type === 'vote' ? [effect.message] : []));
+  assert.ok(proposal?.kind === 'prePrepare' && proposal.batch.time === time + 1);
+});
+
+test('a leader holds the clock of the log back no further than clocks differ', () => {
+  const { hub, first } = follower();
+  hub.take({ type: 'clock.ticked', now: first.time + MOST_SKEW_MS + 2 });
+  hub.effects();
+  hub.receive('a', hub.proposal(0, hub.batch(2, first, { time: first.time + 1 })));
+  assert.ok(!hub.cast().includes('prepare 0/2'));
+});
+
 test('a proposal counts from the leader of its view alone, for an open place, under its digest', () => {
   const same = () => ({});
   assert.equal(isPrepared(same, undefined, 'c'), false, 'of a follower');

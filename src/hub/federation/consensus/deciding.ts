@@ -55,7 +55,7 @@ function isFitting(turn: Turn, batch: Batch, digest: string): boolean {
   }
   const before = precedingOf(turn, batch.seq);
   if (!before || before.digest !== batch.previous || batch.time <= before.time) return false;
-  if (Math.abs(batch.time - now) > MOST_SKEW_MS) return false;
+  if (!isTimely(batch.time, before.time, now)) return false;
   const { operations } = batch;
   const length = operations.reduce((sum, { body }) => sum + body.length, 0);
   if (operations.length === 0 || operations.length > MOST_OPERATIONS) return false;
@@ -67,6 +67,14 @@ function isFitting(turn: Turn, batch: Batch, digest: string): boolean {
     next.set(submitter, number + 1);
     return isKept(turn.state, operation) || turn.rules.isSubmitted(operation);
   });
+}
+
+/**
+ * Returns whether a proposal's time is near this hub's clock, or the least one that follows: where all clocks were ahead and were set right,
+ * the log is ahead of them, and nobody could propose anything for as long.
+ */
+function isTimely(time: number, before: number, now: number): boolean {
+  return time >= now - MOST_SKEW_MS && (time <= now + MOST_SKEW_MS || time === before + 1);
 }
 
 /** Commits a place that a quorum has prepared, where all before it are committed here. @returns whether the next one may be */

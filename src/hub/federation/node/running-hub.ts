@@ -11,6 +11,7 @@ import { matterRulesOf, roundRulesOf, rulesOf, setIdOf } from '../gossip/signatu
 import type { Journal } from '../journal/journal.ts';
 import { readOpenMatters, readSwapsOf } from '../journal/matter-state.ts';
 import { type Brought, openLog } from '../journal/opening.ts';
+import { findLoss } from '../journal/power-loss.ts';
 import { RoundJournal } from '../journal/round-journal.ts';
 import { isWellFormed, setState } from '../journal/set-state.ts';
 import type { ValidatorNotices, ValidatorSettings } from './validator-asks.ts';
@@ -79,6 +80,11 @@ export class RunningHub {
     const { journal, brought, aside } = await openLog(connection, { set, rejoin, machine, now: Date.now() });
     if (aside !== null)
       log.warn(`the log of this hub is kept in the tables consensus_..._${aside}: it takes the state of its set`);
+    const loss = await findLoss(connection);
+    if (loss !== null)
+      log.warn(
+        `MariaDB has ${loss}: a power loss takes back what it took last, so this hub may contradict what it has signed; set it to 1`
+      );
     const running = new RunningHub(options, set, journal);
     await running.#begin(brought, set);
     return running;

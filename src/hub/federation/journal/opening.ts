@@ -53,7 +53,7 @@ export async function openLog(connection: Connection, { set, machine, rejoin, no
   const state = await readState(connection);
   const isSameSet = (state.get('set') ?? set) === set;
   const { seq } = await journal.applied();
-  const fault = isSameSet ? findForeignWrite(seq, state) : `the log of this database is of the set ${state.get('set')}`;
+  const fault = isSameSet ? findForeignWrite(seq, state) : otherFault(set, state.get('set')!);
   if (!isSameSet && state.has(formerName(set))) refuse(formerFault(set));
   let aside: string | null = null;
   if (rejoin && (fault !== null || (await journal.halt()) !== null)) {
@@ -63,7 +63,7 @@ export async function openLog(connection: Connection, { set, machine, rejoin, no
     // The configuration of a set that is there already counts; a new set has none.
     if (isSameSet) await writeState(connection, 'rejoined', aside);
     else await connection.query("DELETE FROM consensus_state WHERE key_name IN ('rejoined', 'floor')");
-  } else if (fault !== null) refuse(`${fault}: start it once with --rejoin, which keeps that aside`);
+  } else if (fault !== null) refuse(`${fault} start it once with --rejoin, which keeps that aside`);
   await writeState(connection, 'set', set);
   const isEmpty = (await journal.applied()).seq === 0;
   if (isEmpty) {
@@ -98,11 +98,16 @@ async function readBrought(connection: Connection): Promise<Brought | null> {
   return { bodies: firstBodiesOf(entries), entries: entries.length, refused: found.length - entries.length };
 }
 
-/** Returns why a log was not gone on with by its set alone; null where it was. */
+/** Returns why a log was not gone on with by its set alone, as the beginning of a sentence; null where it was. */
 function findForeignWrite(seq: number, state: ReadonlyMap<string, string>): string | null {
   const last = Number(state.get('last_seq') ?? 0);
   if (seq === 0 || last === seq) return null;
-  return `its last write is ${last}, the last batch of its log ${seq}: it was written to in standalone mode`;
+  return `its last write is ${last}, the last batch of its log ${seq}: it was written to in standalone mode:`;
+}
+
+/** Returns why a set does not go on with the log of another one: mostly a setting was changed at this hub alone. */
+function otherFault(set: string, logged: string): string {
+  return `the log of this database is of the set ${logged}, its settings name the set ${set}: set HUB_FEDERATION, ORACLE_ and GOV_VOTING_PERIOD settings as the other hubs have them; where all of them begin a new set,`;
 }
 
 /** Returns the name under which it is kept that a set had a log here before; a set's whole id would fill it. */

@@ -14,7 +14,7 @@ export interface SetTrouble {
 interface SetFacts {
   /** The actor that votes. */
   readonly actor: Pick<ActorView<ActorName>, 'state' | 'reason' | 'restarts'> | undefined;
-  readonly standing: Pick<ValidatorState, 'phase' | 'peers' | 'refused' | 'waiting' | 'lost'>;
+  readonly standing: Pick<ValidatorState, 'phase' | 'peers' | 'refused' | 'waiting' | 'lost' | 'split'>;
   /** Other hubs that must be connected for a decision. */
   readonly needed: number;
   /** Milliseconds since something was decided, or nothing waited. */
@@ -43,9 +43,12 @@ const CAUSES: Readonly<Record<string, string>> = {
 const LOST_REMEDY =
   'start a hub that still has that log; where all were rejoined, give HUB_FEDERATION another number, such as "log": 2, at all of them, and start each once with --rejoin';
 
+const SPLIT_REMEDY =
+  'somebody changed tables of one side: start hubs that are away, whose word makes a quorum, or the hub that was changed with an empty database';
+
 /** Returns why a hub of a set decides nothing; null where it does, or starts. */
 export function troubleOf({ actor, standing, needed, stillMs }: SetFacts): SetTrouble | null {
-  const { phase, peers, refused, waiting, lost } = standing;
+  const { phase, peers, refused, waiting, lost, split } = standing;
   if (actor?.reason && DOWN.includes(actor.state)) return troubleOfActor(actor.reason.code, actor.reason.message);
   if (phase === 'halted') return troubleBy('HUB_HALTED', 'it votes no more');
   if (phase === 'starting') {
@@ -65,9 +68,14 @@ export function troubleOf({ actor, standing, needed, stillMs }: SetFacts): SetTr
     return { code: 'LOG_OUT_OF_ORDER', reason, remedy: LOST_REMEDY };
   }
   if (waiting === 0 || stillMs < PATIENCE_MS) return null;
-  const reason = `${waiting} operations wait, and none was decided for ${Math.floor(stillMs / 1_000)} s`;
+  const still = `${waiting} operations wait, and none was decided for ${Math.floor(stillMs / 1_000)} s`;
+  if (split !== null) {
+    const sides = split.signers.map((keys) => keys.join(' and ')).join(', another one by ');
+    const reason = `${still}: hubs differ since place ${split.seq}, where one state was signed by ${sides}`;
+    return { code: 'CONSENSUS_TIMEOUT', reason, remedy: SPLIT_REMEDY };
+  }
   const remedy = 'platform-node federation status names hubs that are behind or halted: a quorum must take part';
-  return { code: 'CONSENSUS_TIMEOUT', reason, remedy };
+  return { code: 'CONSENSUS_TIMEOUT', reason: still, remedy };
 }
 
 function troubleOfActor(code: ErrorCode, reason: string): SetTrouble {

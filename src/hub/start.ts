@@ -100,7 +100,8 @@ export async function startHub(
     accused: 0,
     round: null,
     waiting: 0,
-    lost: null
+    lost: null,
+    split: null
   };
   /** Time of the process's clock at which its set decided something last, or nothing waited. */
   let movedAt = performance.now();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isViewChange } from '../../../src/hub/federation/consensus/certificates.ts';
 import { type Batch, type Checkpoint, EMPTY_LOG, type Stable } from '../../../src/hub/federation/consensus/messages.ts';
-import { lostPlaceOf, phaseOf } from '../../../src/hub/federation/consensus/phase.ts';
+import { lostPlaceOf, phaseOf, splitOf } from '../../../src/hub/federation/consensus/phase.ts';
 import { CHECKPOINT_INTERVAL, MOST_AHEAD } from '../../../src/hub/federation/consensus/rules.ts';
 import { type Restored, type StoredVote, unsignedOf } from '../../../src/hub/federation/consensus/state.ts';
 import { OneHub } from '../../federation/one-hub.ts';
@@ -197,6 +197,16 @@ test('a hub that set its log aside signs no second state of a place that was in 
   const votes = [{ signed: new OneHub('b').signed('b', wrong), prepared: null }];
   const { hub } = atCheckpoint('right', { floor: CHECKPOINT_INTERVAL, votes });
   assert.deepEqual(hub.cast(), []);
+});
+
+test('different states that hubs signed after one place are told with their signers, until one of them is stable', () => {
+  const { hub, last } = atCheckpoint();
+  assert.equal(splitOf(hub.state), null);
+  hub.receiveAll('cz', checkpointOf(hub, last, 'own'));
+  hub.receive('d', checkpointOf(hub, last, 'other'));
+  assert.deepEqual(splitOf(hub.state), { seq: last.seq, signers: [['c'], ['d']] });
+  hub.receiveAll('ab', checkpointOf(hub, last, 'own'));
+  assert.equal(splitOf(hub.state), null);
 });
 
 test('a hub that was away for many checkpoints takes the newest one that the others signed, and votes above it', () => {

@@ -5,7 +5,7 @@ import { troubleOf } from '../../../src/hub/set-trouble.ts';
 
 const restarts = { inWindow: 0, budget: 10, total: 0, causes: [] };
 const RUNNING = { state: 'running', reason: null, restarts } as const;
-const STANDING = { phase: 'following', peers: ['b', 'c'], refused: null, waiting: 0, lost: null } as const;
+const STANDING = { phase: 'following', peers: ['b', 'c'], refused: null, waiting: 0, lost: null, split: null } as const;
 const CALM = { actor: RUNNING, standing: STANDING, needed: 2, stillMs: 0 };
 const down = (state: 'parked' | 'failed', error: PlatformError) => ({ state, reason: error.toWire(), restarts });
 
@@ -62,4 +62,18 @@ test('operations that wait for eight seconds are told although all are connected
   const trouble = troubleOf({ ...CALM, standing: { ...STANDING, waiting: 3 }, stillMs: 9_500 });
   assert.equal(trouble?.code, 'CONSENSUS_TIMEOUT');
   assert.match(trouble?.reason ?? '', /^3 operations wait, and none was decided for 9 s$/);
+});
+
+test('hubs that signed different states are named, where nothing is decided for it', () => {
+  const split = { seq: 300, signers: [['b', 'c'], ['d']] };
+  const standing = { ...STANDING, waiting: 2, split };
+  const { code, reason, remedy } = troubleOf({ ...CALM, standing, stillMs: 9_000 })!;
+  assert.equal(code, 'CONSENSUS_TIMEOUT');
+  assert.match(reason, /differ since place 300, where one state was signed by b and c, another one by d$/);
+  assert.match(remedy, /empty database/);
+  assert.equal(
+    troubleOf({ ...CALM, standing: { ...standing, waiting: 0 } }),
+    null,
+    'one of four may differ for a while'
+  );
 });

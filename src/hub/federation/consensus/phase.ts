@@ -28,6 +28,26 @@ export function lostPlaceOf({ applied, floor, heard }: ConsensusState): number |
   return floor;
 }
 
+/** Different states that hubs have signed after one batch; none of them is stable. */
+export interface Split {
+  readonly seq: number;
+  /** Keys of those who signed each state. */
+  readonly signers: readonly (readonly string[])[];
+}
+
+/** Returns the first place after which hubs have signed different states; null where all that have signed agree. */
+export function splitOf({ checkpoints }: ConsensusState): Split | null {
+  for (const seq of [...checkpoints.keys()].sort((a, b) => a - b)) {
+    const signers = new Map<string, string[]>();
+    for (const [key, { message }] of checkpoints.get(seq)!) {
+      const state = `${message.digest} ${message.state}`;
+      signers.set(state, [...(signers.get(state) ?? []), key]);
+    }
+    if (signers.size > 1) return { seq, signers: [...signers.values()] };
+  }
+  return null;
+}
+
 /** Returns whether something waits to be decided: else nothing has a time limit of less than seconds. */
 export function isDeciding({ isChanging, pending, slots, applied }: ConsensusState): boolean {
   if (isChanging || pending.size > 0) return true;

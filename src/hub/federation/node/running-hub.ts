@@ -180,7 +180,8 @@ export class RunningHub {
           accused: this.#accused,
           round: null,
           waiting: 0,
-          lost: null
+          lost: null,
+          split: null
         });
         fail(reason);
       }
@@ -209,11 +210,11 @@ export class RunningHub {
     const round = hub.rounds?.last ?? null;
     const { tests } = hub.capabilities;
     const { peers } = this.#mesh;
-    const { waiting } = hub;
+    const { waiting, split } = hub;
     const refused = this.#blamed && performance.now() < this.#blamed.at + BLAMED_MS ? this.#blamed.fault : null;
     const accused = this.#accused;
     const lost = this.#findLost();
-    const state = { phase: hub.phase, ...hub.standing, peers, refused, tests, accused, round, waiting, lost };
+    const state = { phase: hub.phase, ...hub.standing, peers, refused, tests, accused, round, waiting, lost, split };
     const { questions } = hub.witness;
     const duties = hub.publishing?.duties ?? [];
     const texts = {

@@ -1,4 +1,4 @@
-import type { HubPhase } from '../consensus/phase.ts';
+import type { HubPhase, Split } from '../consensus/phase.ts';
 import type { HubSet } from '../gossip/signatures.ts';
 import type { Submission } from '../rounds/statements.ts';
 import type { CapabilityCheck, ToldTest } from './capabilities.ts';
@@ -51,6 +51,8 @@ export interface ValidatorState {
   readonly waiting: number;
   /** Last place of its log that was set aside, where no hub that is heard has had more than this one for seconds; null: it has, or none was. */
   readonly lost: number | null;
+  /** Different states that hubs have signed after one batch, which no quorum has signed; null: they agree. */
+  readonly split: Split | null;
 }
 
 /** Requests to the actor. */

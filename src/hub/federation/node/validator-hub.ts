@@ -3,7 +3,7 @@ import { PlatformError } from '../../../errors.ts';
 import { isCommitted } from '../consensus/certificates.ts';
 import type { ConsensusEvent, Effect } from '../consensus/events.ts';
 import { type Committed, EMPTY_LOG, type Message, type Operation, type Signed } from '../consensus/messages.ts';
-import { type HubPhase, isDeciding, lostPlaceOf, phaseOf } from '../consensus/phase.ts';
+import { type HubPhase, isDeciding, lostPlaceOf, phaseOf, type Split, splitOf } from '../consensus/phase.ts';
 import { MOST_PENDING, MOST_SKEW_MS, neededPeers, type Rules } from '../consensus/rules.ts';
 import { type ConsensusState, isKept, restore, type StoredVote, unsignedOf } from '../consensus/state.ts';
 import { step } from '../consensus/step.ts';
@@ -165,6 +165,11 @@ export class ValidatorHub {
   /** Last place of its log that was set aside, which neither this hub nor another one that it hears has now; null: it can be fetched. */
   get lost(): number | null {
     return this.#state && lostPlaceOf(this.#state);
+  }
+
+  /** States after one batch in which hubs differ, without a quorum for one of them; null where they agree. */
+  get split(): Split | null {
+    return this.#state && splitOf(this.#state);
   }
 
   /** Whether operations of an earlier start wait for the set. */

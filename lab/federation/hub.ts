@@ -242,6 +242,8 @@ export class Hub {
       case 'unproved':
         this.#world.evidence(this.key, effect.signed.sender);
         return;
+      case 'differs':
+        return; // where honest hubs differ one of them halts
       case 'evidence':
         this.#world.evidence(this.key, effect.first.sender);
         return;

@@ -1,5 +1,6 @@
 import type {
   Batch,
+  Checkpoint,
   Committed,
   Message,
   NewView,
@@ -48,6 +49,8 @@ export type Effect =
   | { readonly type: 'fetch'; readonly from: string; readonly seq: number }
   /** Two different messages of one hub for one place. */
   | { readonly type: 'evidence'; readonly first: Signed<Message>; readonly second: Signed<Message> }
+  /** A state after a batch that is not the one of this hub. */
+  | { readonly type: 'differs'; readonly signed: Signed<Checkpoint> }
   /** A wish for a view, or the beginning of one, that its sender signed and that proves nothing. */
   | { readonly type: 'unproved'; readonly signed: Signed<ViewChange | NewView> }
   /** Its state differs from what a quorum signed. */

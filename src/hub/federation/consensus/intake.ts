@@ -57,8 +57,15 @@ export function takeCheckpoint(turn: Turn, signed: Signed<Checkpoint>): void {
   const all = new Map(of).set(signed.sender, signed);
   turn.state.checkpoints = new Map(checkpoints).set(seq, all);
   keepOwn(turn, signed);
+  noteDifference(turn, signed.sender === turn.rules.self ? [...all.values()] : [signed], all.get(turn.rules.self));
   const same = [...all.values()].filter(({ message }) => message.digest === digest && message.state === state);
   if (same.length >= turn.rules.quorum) setStable(turn, { seq, digest, state, votes: same });
+}
+
+/** Reports hubs whose state is not that of this one: as long as no quorum has one, none of them halts, and the set comes to its end. */
+function noteDifference(turn: Turn, others: readonly Signed<Checkpoint>[], own: Signed<Checkpoint> | undefined): void {
+  for (const signed of others)
+    if (own && signed.message.state !== own.message.state) turn.effects.push({ type: 'differs', signed });
 }
 
 /** Reports a hub that signed two things for one place. */

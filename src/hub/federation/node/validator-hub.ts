@@ -358,6 +358,9 @@ export class ValidatorHub {
       case 'unproved':
         onFalse(effect.signed.sender, `a message about view ${effect.signed.message.view} without its proofs`);
         return;
+      case 'differs':
+        onFalse(effect.signed.sender, `another state than this hub has after batch ${effect.signed.message.seq}`);
+        return;
       case 'evidence':
         if (!this.#evidence.isNew(effect.first)) return;
         this.#write(() => journal.keepEvidence(effect.first, effect.second));

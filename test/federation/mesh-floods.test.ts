@@ -38,6 +38,25 @@ test('ten thousand forged messages of a member do not hold up those of others', 
   assert.ok(Date.now() - since < 5_000, `${Date.now() - since} ms`);
 });
 
+test('a hub that answers a member over others is heard by these, however much that asks', async () => {
+  const limits = { perMember: 200, heartbeatMs: 20_000 };
+  const one = await startHub(A, { limits });
+  const answering = await startHub(B, { seeds: [one.mesh.addr], limits });
+  const asking = await Intruder.dial(one.mesh.addr);
+  try {
+    await asking.join(C);
+    await until('they are connected', () => one.mesh.peers.length === 2 && answering.mesh.peers.length === 1);
+    for (let number = 0; number < 400; number++) answering.mesh.sendTo(C.pubkey, 'TEST', { number });
+    answering.mesh.publish('TEST', { text: 'a vote' });
+    await until('it is heard', () => one.heard.some(({ data }) => data['text'] === 'a vote'));
+    const answers = asking.received.filter(({ data }) => data['number'] !== undefined);
+    assert.ok(answers.length > 0 && answers.length <= 200, `${answers.length} answers`);
+  } finally {
+    asking.socket.terminate();
+    await Promise.all([one.mesh.stop(), answering.mesh.stop()]);
+  }
+});
+
 test('a member whose link is slow is not cut off by what another one has handed on to it', async () => {
   const one = await startHub(A, { limits: { heartbeatMs: 20_000 } });
   const [slow, liar] = [await Intruder.dial(one.mesh.addr), await Intruder.dial(one.mesh.addr)];

@@ -11,8 +11,8 @@ const STRANGER = signingKey('04'.repeat(32));
 const NOW = 1_700_000_000_000;
 const MEMBERS = new Set([OWN, ALICE, BOB].map(({ pubkey }) => pubkey));
 
-function messageOf(key = ALICE, id = 'a', timestamp = NOW): Envelope {
-  return signEnvelope({ type: 'HEARTBEAT', id, timestamp, data: {} }, key);
+function messageOf(key = ALICE, id = 'a', timestamp = NOW, data: Envelope['data'] = {}): Envelope {
+  return signEnvelope({ type: 'HEARTBEAT', id, timestamp, data }, key);
 }
 
 function intake(limits: Partial<typeof GOSSIP_LIMITS> = {}): GossipIntake {
@@ -89,6 +89,38 @@ test('a member that signs too much is bounded, whoever brings its messages', () 
   );
   assert.deepEqual(faults, [null, null, null, 'too many']);
   assert.equal(pass(into, messageOf(BOB, 'e'), { peer: BOB.pubkey }), null);
+});
+
+test('answers that a member sends over this hub spend nothing of what it says to all', () => {
+  const into = intake({ perMember: 3, perLink: 2_000 });
+  const link = { peer: ALICE.pubkey };
+  const answer = (id: string) => pass(into, messageOf(ALICE, id, NOW, { to: BOB.pubkey }), link);
+  const faults = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map(answer);
+  assert.deepEqual([faults[0], faults[3], faults.at(-1)], [null, 'too many', 'too many'], 'they have a bound');
+  assert.equal(pass(into, messageOf(ALICE, 'vote'), link), null);
+  assert.equal(pass(into, messageOf(ALICE, 'forThisOne', NOW, { to: OWN.pubkey }), link), null);
+  assert.equal(pass(into, messageOf(ALICE, 'more'), link), null);
+  assert.equal(pass(into, messageOf(ALICE, 'tooMany'), link), 'too many');
+});
+
+test('the leader hands on what all members submit, and spends nothing of its own by that', () => {
+  let leader = ALICE;
+  const into = new GossipIntake(
+    OWN.pubkey,
+    () => MEMBERS,
+    { ...GOSSIP_LIMITS, perLink: 1_000 },
+    () => leader.pubkey
+  );
+  const link = { peer: ALICE.pubkey };
+  const say = (type: string, id: string, key = ALICE) =>
+    pass(into, signEnvelope({ type, id, timestamp: NOW, data: {} }, key), link);
+  const proposals = Array.from({ length: 12 }, (_, at) => say('CONSENSUS_MESSAGES', `p${at}`));
+  assert.deepEqual([proposals[5], proposals.at(-1)], [null, 'too many'], 'three times as much as a member');
+  assert.equal(say('HEARTBEAT', 'h'), null);
+  const others = Array.from({ length: 6 }, (_, at) => say('CONSENSUS_MESSAGES', `o${at}`, BOB));
+  assert.equal(others.at(-1), 'too many', 'who does not lead has no more than before');
+  leader = BOB;
+  assert.equal(say('CONSENSUS_MESSAGES', 'v'), null, 'who led is heard as a member');
 });
 
 test('the votes of an honest hub are taken at a hundred batches a second, two for each', () => {

@@ -26,13 +26,14 @@ export interface GossipLimits {
   /** Messages a minute over a connection without a proved key. */
   readonly perStranger: number;
   /**
-   * Messages a minute that one member signs, and, times the members, those over a member's connection. An honest hub signs two for each
-   * batch, and batches follow one another within milliseconds.
+   * Messages a minute that one member signs for all or for this hub, as many for other hubs alone, and, for each of the members, those over
+   * a member's connection. An honest hub signs two for each batch, and batches follow one another within milliseconds.
    */
   readonly perMember: number;
   /**
    * Characters a minute of one member over a connection: what is in an envelope may cost a signature check for each few hundred. Those of
-   * others that a member hands on count for these, so who is flooded is heard itself.
+   * others that a member hands on count for these, so who is flooded is heard itself. What the leader proposes is what the others submit:
+   * for that it has as many for each member.
    */
   readonly perLink: number;
   /** Wrong signatures a minute by which a member's connection is denied. */
@@ -52,10 +53,24 @@ export const GOSSIP_LIMITS: GossipLimits = {
 };
 
 const MINUTE_MS = 60_000;
+/** Shares of a member: of what is for all or for this hub, and of what is for another one alone. */
+const SHARES = 2;
+/** Type of the messages that the leader proposes by. */
+const PROPOSALS = 'CONSENSUS_MESSAGES';
 
 /** Returns the name under which a message is remembered. */
 function nameOf({ id, sig }: Envelope): string {
   return `${id} ${sig}`;
+}
+
+/** Returns whether a message is for another hub alone: this one hands it on at most. */
+function isForOther({ data: { to } }: Envelope, own: string): boolean {
+  return to !== undefined && to !== own;
+}
+
+/** Returns the name of a member's share. */
+function shareOf(sender: string, isForAnother: boolean): string {
+  return isForAnother ? `${sender} for another` : sender;
 }
 
 /** Messages of a running minute. */
@@ -70,12 +85,14 @@ interface Minute {
  *
  * `admit` takes what arrives; `judge` takes the outcome of the signature check, which is the dear one and may run elsewhere. A message is
  * remembered when it is genuine, by its id and its signature together: who sends another's id keeps the genuine message from nobody, and
- * strangers fill no memory. Only genuine messages count for their sender, so nobody spends the share of another.
+ * strangers fill no memory. Only genuine messages count for their sender, so nobody spends the share of another. What a member signs for
+ * another hub alone has a share of its own: that hub may ask for answers all the time, over this one, to have their author refused here.
  */
 export class GossipIntake {
   readonly #own: string;
   readonly #members: () => ReadonlySet<string>;
   readonly #limits: GossipLimits;
+  readonly #leader: () => string | null;
   /** By id and signature, when it came; the oldest first. */
   readonly #seen = new Map<string, number>();
   /** By connection, messages under no name, and characters under that of a member. */
@@ -85,8 +102,14 @@ export class GossipIntake {
   readonly #deniedUntil = new Map<string, number>();
   #forgotten = 0;
 
-  /** @param own  this hub's key  @param members  keys of the set */
-  constructor(own: string, members: () => ReadonlySet<string>, limits = GOSSIP_LIMITS) {
+  /** @param own  this hub's key  @param members  keys of the set  @param leader  key of the hub that leads; null: none is known */
+  constructor(
+    own: string,
+    members: () => ReadonlySet<string>,
+    limits = GOSSIP_LIMITS,
+    leader: () => string | null = () => null
+  ) {
+    this.#leader = leader;
     this.#own = own;
     this.#members = members;
     this.#limits = limits;
@@ -110,7 +133,7 @@ export class GossipIntake {
       return this.#charge(link, link.peer, text, now) ? 'another time' : 'too many';
     if (envelope.sender === this.#own) return 'own message';
     if (this.#seen.has(nameOf(envelope))) return 'seen before';
-    return this.#charge(link, envelope.sender, text, now) ? envelope : 'too many';
+    return this.#charge(link, envelope.sender, text, now, envelope) ? envelope : 'too many';
   }
 
   /** Returns null for a message that is to be carried out and relayed, else why not. @param isGenuine  what the signature check found */
@@ -121,7 +144,8 @@ export class GossipIntake {
     }
     if (!this.#members().has(envelope.sender)) return 'no member';
     if (this.#seen.has(nameOf(envelope))) return 'seen before'; // it came twice while the first was checked
-    if (this.#count(this.#bySender, envelope.sender, now).count > this.#limits.perMember) return 'too many';
+    const share = shareOf(envelope.sender, isForOther(envelope, this.#own));
+    if (this.#count(this.#bySender, share, now).count > this.#limits.perMember) return 'too many';
     this.#forget(now);
     this.#seen.set(nameOf(envelope), now);
     return null;
@@ -137,16 +161,17 @@ export class GossipIntake {
   }
 
   /** Counts a message of a connection. @param sender  who says to have signed it  @returns whether it may have one more */
-  #charge(link: Link, sender: string | null, { length }: string, now: number): boolean {
-    const most = link.peer === null ? this.#limits.perStranger : this.#limits.perMember * this.#members().size;
+  #charge(link: Link, sender: string | null, { length }: string, now: number, envelope?: Envelope): boolean {
+    const most = link.peer === null ? this.#limits.perStranger : SHARES * this.#limits.perMember * this.#members().size;
     const minutes = this.#byLink.get(link) ?? new Map<string, Minute>();
     this.#byLink.set(link, minutes);
     const isMember = link.peer !== null && sender !== null && this.#members().has(sender);
     const count = this.#count(minutes, '', now);
-    return (
-      this.#count(minutes, isMember ? sender : 'others', now, length).length <= this.#limits.perLink &&
-      count.count <= most
-    );
+    const isForAnother = envelope !== undefined && isForOther(envelope, this.#own);
+    const isProposal = envelope?.type === PROPOSALS && sender === this.#leader() && !isForAnother;
+    const share = isProposal ? `${sender} proposes` : isMember ? shareOf(sender, isForAnother) : 'others';
+    const mostLength = this.#limits.perLink * (isProposal ? this.#members().size : 1);
+    return this.#count(minutes, share, now, length).length <= mostLength && count.count <= most;
   }
 
   #noteForged(peer: string, now: number): void {

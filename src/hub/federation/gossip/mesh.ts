@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { WebSocket } from 'ws';
+import { leaderOf } from '../consensus/rules.ts';
 import { Dialler } from './dialler.ts';
 import { type Envelope, signEnvelope } from './envelope.ts';
 import { type HandshakeFault, readHeartbeat } from './handshake.ts';
@@ -11,6 +12,8 @@ import { PeerSocket, type SocketOwner } from './peer-socket.ts';
 
 /** HEARTBEATs that a peer may miss. */
 const MOST_MISSED = 3;
+/** Hubs over which a message goes to one that is not connected. */
+const MOST_RELAYS = 4;
 /** Code of a close that is no refusal. @see RFC 6455, section 7.4.1 */
 const NORMAL = 1000;
 /** Reason of a close where the same key has a better socket. */
@@ -37,7 +40,9 @@ export class Mesh implements SocketOwner {
 
   constructor(options: MeshOptions) {
     this.#options = options;
-    this.intake = new GossipIntake(options.key.pubkey, options.members, options.limits);
+    const { key, members, limits, standing } = options;
+    const leader = () => leaderOf({ keys: [...members()].sort() }, standing().view);
+    this.intake = new GossipIntake(key.pubkey, members, limits, leader);
     this.#listener = new Listener(options, (socket) => new PeerSocket(socket, false, this, options));
   }
 
@@ -75,11 +80,18 @@ export class Mesh implements SocketOwner {
     for (const socket of this.#peers.values()) socket.send(text);
   }
 
-  /** Sends a message to one hub, by its own socket or over one other hub. */
+  /** Sends a message to one hub, by its own socket or over a few others: who has no socket may ask for answers all the time. */
   sendTo(to: string, type: string, data: Readonly<Record<string, unknown>>): void {
     const text = this.#sign(type, { ...data, to });
     const direct = this.#peers.get(to);
-    for (const socket of direct ? [direct] : this.#peers.values()) socket.send(text);
+    for (const socket of direct ? [direct] : this.#someOthers()) socket.send(text);
+  }
+
+  /** Returns sockets by which a message may reach a hub that has none here: others at each time, since not all of them may lead there. */
+  #someOthers(): readonly PeerSocket[] {
+    const others = [...this.#peers.values()];
+    const first = Math.floor(Math.random() * others.length);
+    return [...others.slice(first), ...others.slice(0, first)].slice(0, MOST_RELAYS);
   }
 
   heartbeat(fields: { readonly challenge?: string; readonly answer?: string }): string {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SigningKey } from '../../../src/consensus/auth-signature.ts';
 import { signersOf } from '../../../src/consensus/price-round.ts';
-import { rows } from '../../../src/db/connection.ts';
+import { type Connection, rows } from '../../../src/db/connection.ts';
 import {
   type Batch,
   EMPTY_LOG,
@@ -27,6 +27,8 @@ import { statementOf } from '../../../src/hub/federation/rounds/statement-text.t
 import type { Submission } from '../../../src/hub/federation/rounds/statements.ts';
 import { priceRoundMethods } from '../../../src/hub/methods/price-rounds.ts';
 import type { HubDatabase } from '../../../src/hub/store/database.ts';
+import { insertSignedRound } from '../../../src/hub/store/prices/prices.ts';
+import { retractPrices } from '../../../src/hub/store/prices/retraction.ts';
 import { runStatement, type StatementName } from '../../../src/hub/store/statements.ts';
 import { machineOf, openJournal } from '../../support/federation/database.ts';
 import { until } from '../../support/federation/mesh-hub.ts';
@@ -242,6 +244,135 @@ test('a hub that signed for a round sends that again after a restart, and nothin
   assert.equal(await journal.keepOwn(7, 'list', 'a list'), 'a list');
   assert.equal(await journal.keepOwn(8, 'statement', 'second'), 'second');
   again.connection.destroy();
+});
+
+test('a hub that misses rounds is named once, also where the set lowers the bound meanwhile', async () => {
+  const { connection } = await openJournal(undefined, PRICED);
+  const [id, { hashOf }] = [setIdOf(PRICED), roundRulesOf(PRICED)!];
+  const [able, away] = [MEMBERS.slice(0, 3), MEMBERS[3]!];
+  await connection.query(
+    'INSERT INTO validator_capabilities (signing_pubkey, capability, qualified, self_test_ok, enabled) VALUES ?',
+    [MEMBERS.map(({ pubkey }) => [pubkey, 'price', 1, 1, 1])]
+  );
+  const machine = machineOf(PRICED);
+  const decide = async (round: number) => {
+    const submissions = able.map((key) =>
+      signSubmission(id, { round, height: 1, prices: [['BTC/USD', '60000.00000000']] }, key)
+    );
+    const held = submissions.map(hashOf).toSorted();
+    const body = roundBodyOf({ round, seen: able.map((key) => signSeen(id, { round, held }, key)), submissions });
+    const time = rounds.epochStartMs + round * rounds.intervalMs + rounds.windowMs;
+    assert.equal(await machine.apply(connection, { submitter: able[0]!.pubkey, number: 0, body, sig: '' }, time), null);
+  };
+  const named = async () =>
+    (await rows(connection, 'SELECT round, pubkey, detail FROM slash_evidence ORDER BY round')).map((row) => ({
+      ...row
+    }));
+  for (let round = 0; round < 10; round++) await decide(round);
+  assert.deepEqual(await named(), []);
+  await connection.query(
+    `INSERT INTO consensus_matters (kind, id, number, submitter, topic, status, begun_at, record)
+     VALUES ('proposal', 'p', 1, 'a', 'SLASH_MISSED_ROUNDS_THRESHOLD', 'passed', 1, '{"kind":"proposal","proposedValue":"8"}')`
+  );
+  const expected = [{ round: 10, pubkey: away.pubkey, detail: '{"rounds":11}' }];
+  for (let round = 10; round < 13; round++) {
+    await decide(round);
+    assert.deepEqual(await named(), expected);
+  }
+  connection.destroy();
+});
+
+test('a hub whose clock was far ahead for a while does not forget what binds it', async () => {
+  const { connection } = await openJournal();
+  const journal = new RoundJournal(connection);
+  const decide = (round: number) =>
+    connection.query("INSERT INTO consensus_rounds (round, decided, `after`) VALUES (?, '{}', '{}')", [round]);
+  await decide(6);
+  await journal.keepOwn(7, 'submission', 'first');
+  await journal.keepOwn(900_000, 'submission', 'of a wrong clock');
+  assert.equal(await journal.keepOwn(7, 'submission', 'second'), 'first');
+  await decide(1_010);
+  await journal.keepOwn(1_011, 'submission', 'later');
+  assert.deepEqual(
+    [await journal.own(7, 'submission'), await journal.own(900_000, 'submission')],
+    [null, 'of a wrong clock']
+  );
+  connection.destroy();
+});
+
+test('a round that an indexer has pushed from its chain is no fault where the log has it later', async () => {
+  const [behind, ahead] = [await openJournal(undefined, PRICED), await openJournal(undefined, PRICED)];
+  const pairs = [{ pair: 'BTC/USD', price: '60000.00000000' }];
+  const shared = { round_number: 7, block_timestamp: 1_767_225_630, reference_block: 800_000, validator_count: 3 };
+  const onChain = { ...shared, consensus_proof: '[]', source_chain: 'BTC', source_action_index: 5, pairs };
+  const shown = async ({ connection }: { readonly connection: Connection }) =>
+    (await rows(connection, 'SELECT source_chain AS chain, price FROM price_snapshots')).map((row) => ({ ...row }));
+  for (const push_generation of [0, 3]) {
+    await behind.connection.query('DELETE FROM price_snapshots');
+    await insertSignedRound(behind.connection, { ...onChain, push_generation }, true);
+    const decided = { round: 7, timestamp: 1_767_225_630, height: 800_000, pairs: [{ ...pairs[0], submissions: 3 }] };
+    const hubs = { qualified: [], counted: ['a', 'b', 'c'], far: [], split: [], publishers: [], decidedAt: 1 };
+    const row = [
+      'consensus_rounds',
+      7,
+      JSON.stringify({ ...decided, ...hubs }),
+      JSON.stringify({ round: 7, prices: {}, missed: {} })
+    ];
+    const machine = machineOf(PRICED);
+    await machine.replace(behind.connection, [`round ${JSON.stringify(row)}`]);
+    const price = '60000.00000000';
+    assert.deepEqual(await shown(behind), [{ chain: 'BTC', price }]);
+    // A reorg takes the action away, and leaves what the set has decided.
+    const taken = { chain: 'BTC', from: 5, to: null, generation: push_generation + 1 };
+    await retractPrices(behind.connection, taken, true);
+    assert.deepEqual(await shown(behind), [{ chain: null, price }]);
+    // So does one at a hub that had the round from the log first.
+    await ahead.connection.query('DELETE FROM price_snapshots');
+    await machine.replace(ahead.connection, [`round ${JSON.stringify(row)}`]);
+    await insertSignedRound(ahead.connection, { ...onChain, push_generation }, true);
+    await retractPrices(ahead.connection, taken, true);
+    assert.deepEqual(await shown(ahead), [{ chain: null, price }]);
+  }
+  for (const { connection } of [behind, ahead]) connection.destroy();
+});
+
+test('a hub that begins another set goes on with nothing that the former one had', async () => {
+  const store = await openJournal(undefined, PRICED);
+  const { connection, database } = store;
+  const self = MEMBERS[2]!;
+  const late = {
+    round: 9_000_000,
+    timestamp: 1,
+    height: 800_000,
+    pairs: [],
+    qualified: [],
+    counted: [],
+    far: [],
+    split: []
+  };
+  await connection.query('INSERT INTO consensus_rounds (round, decided, `after`) VALUES (?)', [
+    [late.round, JSON.stringify({ ...late, publishers: [], decidedAt: 1 }), '{}']
+  ]);
+  await connection.query(
+    `INSERT INTO validator_capabilities (signing_pubkey, capability, qualified, self_test_ok, enabled)
+     VALUES (?, 'cross_chain', 1, 1, 1), (?, 'price', 1, 1, 1)`,
+    [self.pubkey, self.pubkey]
+  );
+  connection.destroy();
+  const published: { type: string; data: Readonly<Record<string, unknown>> }[] = [];
+  const publish = (type: string, data: Readonly<Record<string, unknown>>) => void published.push({ type, data });
+  const peers = MEMBERS.filter((key) => key !== self).map(({ pubkey }) => pubkey);
+  const speak = () => ({ peers, publish, sendTo: () => undefined });
+  const node = await startNode(self, [], database, { set: PRICED, speak });
+  try {
+    assert.equal(node.hub.rounds!.last, null);
+    node.hub.capabilities.check([{ name: 'cross_chain', hasStake: true, passes: true, reason: null }], 800_000);
+    await until('it tells the new set of its capability', () =>
+      published.some(({ type, data }) => type === 'CONSENSUS_SUBMIT' && /cross_chain/.test(JSON.stringify(data)))
+    );
+  } finally {
+    await node.stop();
+  }
 });
 
 test('a hub that lost what it has signed skips the round that runs, for which it may have signed', async () => {

@@ -65,7 +65,11 @@ export class RoundJournal {
     await this.#connection.query('INSERT IGNORE INTO consensus_own (round, kind, stored) VALUES (?)', [
       [round, kind, JSON.stringify(signed)]
     ]);
-    await this.#connection.query('DELETE FROM consensus_own WHERE round < ?', [Math.max(0, round - KEPT_ROUNDS)]);
+    // By the log as well: with a clock that is far ahead it would forget what binds it in the round that runs.
+    await this.#connection.query(
+      'DELETE FROM consensus_own WHERE round + ? < (SELECT LEAST(?, COALESCE(MAX(round), 0)) FROM consensus_rounds)',
+      [KEPT_ROUNDS, round]
+    );
     return (await this.own<S>(round, kind))!;
   }
 

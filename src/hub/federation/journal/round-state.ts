@@ -79,7 +79,9 @@ export function roundState(rules: RoundRules | null): StateMachine {
       const { after } = found;
       const decided: LoggedRound = { ...found.decided, decidedAt: time, publishers };
       await insert(connection, 'consensus_rounds', [[decided.round, JSON.stringify(decided), JSON.stringify(after)]]);
-      await insert(connection, 'slash_evidence', evidenceOf(decided, after, gathered, bounds));
+      const evidence = evidenceOf(decided, gathered);
+      const missed = await missedTooOften(connection, decided.round, after, bounds);
+      await insert(connection, 'slash_evidence', [...evidence, ...missed]);
       await prune(connection);
       await insertPrices(connection, decided);
       return null;
@@ -117,23 +119,31 @@ async function insert(connection: Connection, table: Table, values: readonly (re
   await connection.query(`INSERT INTO ${table} (${names}) VALUES ?`, [values]);
 }
 
-/** Returns the rows of evidence that a round gives: keys, reasons, and what shows them. */
-function evidenceOf(
-  decided: DecidedRound,
-  { missed }: RoundsBefore,
-  { submissions }: GatheredRound,
-  bounds: EvidenceBounds
-): unknown[][] {
-  const { round, far, split, pairs } = decided;
+/** Returns the rows of evidence that a round's submissions give: keys, reasons, and what shows them. */
+function evidenceOf({ round, far, split, pairs }: DecidedRound, { submissions }: GatheredRound): unknown[][] {
   const of = (key: string) => submissions.filter(({ submitter }) => submitter === key);
   const rowOf = (key: string, reason: string, detail: unknown) => [round, key, reason, JSON.stringify(detail)];
   return [
     ...far.map((key) => rowOf(key, 'deviation', { submissions: of(key), pairs })),
-    ...split.map((key) => rowOf(key, 'equivocation', { submissions: of(key) })),
-    ...Object.entries(missed)
-      .filter(([, count]) => count === bounds.missed + 1)
-      .map(([key, count]) => rowOf(key, 'missed', { rounds: count }))
+    ...split.map((key) => rowOf(key, 'equivocation', { submissions: of(key) }))
   ];
+}
+
+/** Returns the same of hubs that have missed more rounds in a row than they may, once for these: the set may change the bound meanwhile. */
+async function missedTooOften(
+  connection: Connection,
+  round: number,
+  { missed }: RoundsBefore,
+  bounds: EvidenceBounds
+): Promise<unknown[][]> {
+  const named = await rows(
+    connection,
+    "SELECT pubkey, MAX(round) AS round FROM slash_evidence WHERE reason = 'missed' GROUP BY pubkey"
+  );
+  const last = new Map(named.map((row) => [String(row['pubkey']), Number(row['round'])]));
+  return Object.entries(missed)
+    .filter(([key, count]) => count > bounds.missed && (last.get(key) ?? Number.NEGATIVE_INFINITY) <= round - count)
+    .map(([key, count]) => [round, key, 'missed', JSON.stringify({ rounds: count })]);
 }
 
 /** Removes old rounds and evidence: what all hubs have alike is read whole at each checkpoint. */

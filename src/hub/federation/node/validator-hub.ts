@@ -187,7 +187,8 @@ export class ValidatorHub {
     this.#numbers = restored.pending.reduce((most, { number }) => Math.max(most, number + 1), next);
     this.#state = restore(restored);
     this.#stableSeq = restored.stable.seq;
-    await this.#loadFacts(); // messages are taken meanwhile, and a round may be proposed
+    // Before the first batch the tables have what another set has left. Messages are taken meanwhile, and a round may be proposed.
+    if (restored.applied.seq > 0) await this.#loadFacts();
     for (const message of unsignedOf(restored)) this.#carryOut({ type: 'vote', message, prepared: null });
     this.#pace();
     for (const { type, operations } of submissionsOf(restored.pending)) this.#gossip.publish(type, { set, operations });

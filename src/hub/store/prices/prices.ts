@@ -217,12 +217,12 @@ export async function insertSignedRound(
     const isSame = String(stored.map(({ price_text }) => price_text).sort()) === String(says.sort());
     const isElsewhere = known.chain !== pushed.source_chain;
     const isSamePlace = !isElsewhere && Number(known.actionIndex) === pushed.source_action_index;
-    const refused = judge(known, { trusted, generation: pushed.push_generation, isSame: isSame && isSamePlace });
-    // Generations of different chains say nothing of each other: the round is the same, wherever it was published.
-    if (refused && isElsewhere) {
+    // Generations of different chains say nothing of each other: the round is the same, wherever it was published, or decided.
+    if (isElsewhere && (known.trusted || !trusted)) {
       if (trusted || !known.trusted) await rememberCarrier(connection, pushed, trusted);
       return { refused: 'duplicate' };
     }
+    const refused = judge(known, { trusted, generation: pushed.push_generation, isSame: isSame && isSamePlace });
     if (refused) return outcomeOf(refused, known);
   }
   await replaceRound(connection, pushed, 'validators', trusted, known);

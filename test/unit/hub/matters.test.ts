@@ -360,6 +360,42 @@ test('a swap that is executed fails when a reorg has taken its destination away'
   assert.equal(found().status, 'failed');
 });
 
+test('a swap whose actions were attested long ago, and are kept no more, has them attested anew', () => {
+  const swap = { type: 'swap', chain: 'BTC', index: 5, destination: 'LTC', destinationIndex: 9 } as const;
+  const target = { type: 'attest', chain: 'LTC', index: 9, destination: 'BTC' } as const;
+  const log = new Log();
+  log.take('a', ATTEST);
+  log.take('a', target);
+  const sayBoth = (turn: number) => {
+    const { type: _, ...action } = target;
+    for (const hub of ['a', 'b', 'c']) {
+      log.say(hub, PLACE, turn);
+      const sig = signatureOf(hub, actionStatement({ id: 'LTC:9:BTC', ...action }, PLACE));
+      log.take(hub, { type: 'action-word', id: 'LTC:9:BTC', turn, place: PLACE, sig });
+    }
+  };
+  sayBoth(1);
+  log.take('a', swap);
+  const found = () => log.book.find('swap', 'BTC:5')!;
+  const [source, destination] = [log.attestation, log.book.find('attestation', 'LTC:9:BTC')];
+  const now = log.time;
+  const gone = undefined;
+  assert.deepEqual(dueStep({ swap: found(), source, destination }, now), swap);
+  assert.deepEqual(dueStep({ swap: found(), source: gone, destination }, now), ATTEST);
+  assert.deepEqual(
+    dueStep({ swap: found(), source: gone, destination: gone }, now),
+    target,
+    'first what may never come'
+  );
+  const expired = { ...source, status: 'expired' } as const;
+  assert.equal(dueStep({ swap: found(), source: expired, destination }, now), null, 'not at once again');
+  assert.deepEqual(dueStep({ swap: found(), source: expired, destination }, now + 3_600_000), ATTEST);
+  log.take('a', swap);
+  assert.equal(found().status, 'executed');
+  assert.deepEqual(dueStep({ swap: found(), source, destination: gone }, now), target);
+  assert.deepEqual(dueStep({ swap: found(), source: gone, destination }, now), ATTEST);
+});
+
 const propose = (proposedValue: string, more: Partial<Extract<MatterStep, { type: 'propose' }>> = {}): MatterStep => ({
   type: 'propose',
   parameter: 'ORACLE_ROUND_INTERVAL',

@@ -109,7 +109,7 @@ function settlesAt({ decidedAt }: Swap, actions: readonly Attestation[]): number
 
 /**
  * Returns what the hub that began a swap has to do for it now; null for nothing. It asks for the destination's action again and again,
- * since that may come later.
+ * since that may come later, then for the source's where what was attested of it is kept no more, or was taken back.
  *
  * @param now  epoch milliseconds
  */
@@ -118,10 +118,13 @@ export function dueStep({ swap, source, destination }: SwapWithActions, now: num
   if (destinationIndex === null) return null;
   if (nextStep({ swap, source, destination }, now) !== null)
     return { type: 'swap', chain, index, destination: swap.destination, destinationIndex };
-  if (swap.status !== 'attested' || destination?.status === 'pending' || destination?.status === 'attested')
-    return null;
-  if (destinationIndex === 0 || now < (destination?.decidedAt ?? 0) + ASK_AGAIN_MS) return null;
-  return { type: 'attest', chain: swap.destination, index: destinationIndex, destination: chain };
+  if (swap.status !== 'attested' && swap.status !== 'executed') return null;
+  const isDue = (asked: Attestation | undefined) =>
+    asked?.status !== 'pending' && asked?.status !== 'attested' && now >= (asked?.decidedAt ?? 0) + ASK_AGAIN_MS;
+  if (destinationIndex > 0 && isDue(destination))
+    return { type: 'attest', chain: swap.destination, index: destinationIndex, destination: chain };
+  const isWaitedFor = destination?.status === 'attested' && isDue(source);
+  return isWaitedFor ? { type: 'attest', chain, index, destination: swap.destination } : null;
 }
 
 function stateOf(events: readonly SwapEvent[]): Swap['status'] {

@@ -497,12 +497,53 @@ test('a state that hubs fetch is kept for ten minutes of the log, however many c
   assert.deepEqual([await offered(1), await offered(600)], [600, 600], 'from the other one the log leads on no more');
 });
 
+test('the log below a checkpoint has a bound in bytes, since one that lies has long batches written', async () => {
+  const one = await open();
+  const { journal, connection } = one;
+  const { states } = await applyAll(one, 3 * CHECKPOINT_INTERVAL);
+  const bytesOf = async (from: number) => {
+    const [sum] = await rows(connection, 'SELECT SUM(LENGTH(committed)) AS bytes FROM consensus_log WHERE seq > ?', [
+      from
+    ]);
+    return Number(sum!['bytes']);
+  };
+  const bytes = await bytesOf(CHECKPOINT_INTERVAL);
+  for (const place of [1, 2, 3]) {
+    const seq = place * CHECKPOINT_INTERVAL;
+    const [entry] = await rows(connection, 'SELECT digest FROM consensus_log WHERE seq = ?', [seq]);
+    await journal.keepStable(
+      { seq, digest: String(entry!['digest']), state: states[seq - 1]!, votes: [] },
+      1_000,
+      bytes
+    );
+    assert.equal(await journal.firstKept(), place < 3 ? 1 : CHECKPOINT_INTERVAL + 1);
+  }
+  assert.equal(await bytesOf(0), bytes);
+  assert.equal((await journal.applied()).seq, 3 * CHECKPOINT_INTERVAL);
+});
+
+test('a hub that takes a state of its set keeps nothing aside of what it has from the log of that', async () => {
+  const [one, behind] = [await withCheckpoint(10), await open()];
+  await applyAll(behind, 3);
+  const offer = await offerOf(one);
+  for (const hash of offer.manifest.chunks) await behind.journal.keepChunk(hash, (await one.journal.chunk(hash))!);
+  await behind.journal.replaceState(offer);
+  assert.equal((await behind.journal.applied()).seq, CHECKPOINT_INTERVAL);
+  assert.deepEqual(await rows(behind.connection, 'SELECT * FROM configs_before_set'), []);
+});
+
 const SETS = ['ab', 'cd'].map((digits) => digits.repeat(32)) as [string, string];
 /** Opens a log by a connection of its own, which ends again. */
-async function opening(database: JournalDatabase['database'], set: string, rejoin = false) {
+async function opening(
+  database: JournalDatabase['database'],
+  set: string,
+  rejoin = false,
+  { rounds = null, now = 0 }: Partial<Pick<Parameters<typeof openLog>[1], 'rounds' | 'now'>> = {}
+) {
   const connection = await connect(database);
   try {
-    const { brought, aside, journal } = await openLog(connection, { set, rejoin, machine: CONFIG_STATE, now: 0 });
+    const options = { set, rejoin, machine: CONFIG_STATE, rounds, now };
+    const { brought, aside, journal } = await openLog(connection, options);
     const edits = brought ? brought.bodies.flatMap((body) => readWrite(body)!.edits) : [];
     return { brought: edits.map(({ value }) => value), aside, seq: (await journal.applied()).seq };
   } finally {
@@ -635,6 +676,35 @@ test('LOG_OUT_OF_ORDER: a hub written to in standalone mode, or of another set, 
 
   // All that was signed in the first log of a set would count in a second one.
   await assert.rejects(opening(one.database, SETS[0], true), { code: 'LOG_OUT_OF_ORDER', message: /"log": 2/ });
+});
+
+test('LOG_OUT_OF_ORDER: a set whose rounds of prices would have used numbers is told from which epoch on they have not', async () => {
+  const one = await open();
+  const [rounds, now] = [{ epochStartMs: 10_000_000, intervalMs: 60_000 }, 16_000_000];
+  const show = (round: number, trusted: boolean) =>
+    one.connection.query(
+      `INSERT INTO price_snapshots (round_number, coin_pair, price, block_timestamp, validator_count, status, origin, trusted)
+       VALUES (?, 'BTC/USD', 1, 1, 3, 'finalized', 'validators', ?)`,
+      [round, trusted]
+    );
+  await show(9_000, false);
+  await show(101, true);
+  assert.equal(
+    (await opening(one.database, SETS[0], false, { rounds, now })).seq,
+    0,
+    'the one that runs, and the next'
+  );
+  await show(250, true);
+  await assert.rejects(opening(one.database, SETS[0], false, { rounds, now }), {
+    code: 'LOG_OUT_OF_ORDER',
+    message: /round 250 .*would be 100 now.*ORACLE_EPOCH_START=940000 or less/
+  });
+  const earlier = { ...rounds, epochStartMs: 940_000 };
+  await opening(one.database, SETS[0], false, { rounds: earlier, now });
+  await applyAll(one, 1);
+  await opening(one.database, SETS[0], false, { rounds, now });
+  await assert.rejects(opening(one.database, SETS[1], true, { rounds, now }), { code: 'LOG_OUT_OF_ORDER' });
+  assert.equal((await opening(one.database, SETS[0])).seq, 1, 'what is refused changes nothing');
 });
 
 test('an answer with evidence has a few megabytes, however much one that lies has signed', async () => {

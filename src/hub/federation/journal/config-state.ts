@@ -128,10 +128,11 @@ export const CONFIG_STATE: StateMachine = {
     ];
   },
 
-  async replace(connection: Connection, dumped: readonly string[]): Promise<void> {
-    await connection.query(
-      `INSERT INTO configs_before_set (${COLUMNS}, updated_at) SELECT ${COLUMNS}, updated_at FROM configs`
-    );
+  async replace(connection: Connection, dumped: readonly string[], isOfSet = false): Promise<void> {
+    if (!isOfSet)
+      await connection.query(
+        `INSERT INTO configs_before_set (${COLUMNS}, updated_at) SELECT ${COLUMNS}, updated_at FROM configs`
+      );
     await connection.query('DELETE FROM configs');
     await connection.query('DELETE FROM consensus_bringing');
     forgetConfigs(connection);

@@ -34,6 +34,10 @@ const LOCKED = new Set<unknown>([1020, 1205, 1213]);
 const MOST_TRIES = 5;
 /** Batches that are removed at once. */
 const MOST_REMOVED = 10_000;
+/** Batches that are measured at once, as at the first start of this version: those before them count for nothing. */
+const MOST_MEASURED = 1_000;
+/** Bytes of the log that stay, however few batches have them: one that lies has the longest ones written all the time. */
+const MOST_LOG_BYTES = 4 * 2 ** 30;
 
 /** Outcome of a batch. */
 interface AppliedBatch {
@@ -196,8 +200,9 @@ export class Journal {
    * Keeps a checkpoint that a quorum signed; votes at its place and below are needed no more, nor are older states.
    *
    * @param logKeep  batches below it that stay in the log
+   * @param mostBytes  bytes of all that stay there
    */
-  async keepStable(stable: Stable, logKeep: number): Promise<void> {
+  async keepStable(stable: Stable, logKeep: number, mostBytes = MOST_LOG_BYTES): Promise<void> {
     await this.#together(async () => {
       await this.#putStable(stable);
       const fetched = (await this.#fetchedPlaces()).slice(-KEPT_FETCHED);
@@ -210,11 +215,30 @@ export class Journal {
       const kept = await rows(this.#connection, 'SELECT manifest FROM consensus_manifests');
       const used = kept.flatMap(({ manifest }) => readManifest(String(manifest))?.chunks ?? []);
       await this.#connection.query('DELETE FROM consensus_chunks WHERE hash NOT IN (?)', [['', ...new Set(used)]]);
-      await this.#connection.query('DELETE FROM consensus_log WHERE seq <= ? ORDER BY seq LIMIT ?', [
-        Math.max(0, stable.seq - logKeep),
-        MOST_REMOVED
-      ]);
+      await this.#removeLog(Math.max(0, stable.seq - logKeep, await this.#measure(stable.seq, mostBytes)));
     });
+  }
+
+  /** Notes the bytes of the last batches up to a checkpoint. @returns the place up to which all that follows has so many bytes */
+  async #measure(seq: number, mostBytes: number): Promise<number> {
+    await this.#connection.query(
+      `REPLACE INTO consensus_log_sizes (seq, bytes)
+       SELECT ?, COALESCE(SUM(LENGTH(committed)), 0) FROM consensus_log
+        WHERE seq <= ? AND seq > GREATEST(? , (SELECT COALESCE(MAX(seq), 0) FROM consensus_log_sizes WHERE seq < ?))`,
+      [seq, seq, Math.max(0, seq - MOST_MEASURED), seq]
+    );
+    const sizes = await rows(this.#connection, 'SELECT seq, bytes FROM consensus_log_sizes ORDER BY seq DESC');
+    let left = mostBytes;
+    for (const { seq: place, bytes } of sizes) {
+      left -= Number(bytes);
+      if (left < 0) return Math.min(Number(place), Math.max(0, seq - CHECKPOINT_INTERVAL));
+    }
+    return 0;
+  }
+
+  async #removeLog(upTo: number): Promise<void> {
+    await this.#connection.query('DELETE FROM consensus_log WHERE seq <= ? ORDER BY seq LIMIT ?', [upTo, MOST_REMOVED]);
+    await this.#connection.query('DELETE FROM consensus_log_sizes WHERE seq < (SELECT MIN(seq) FROM consensus_log)');
   }
 
   /** Returns the place of the first batch that is kept; null for none. */
@@ -300,9 +324,9 @@ export class Journal {
           refuse(`part ${hash} of the state of place ${stable.seq} is missing`);
         else for (const row of rowsOf(chunk)) dumped.push(row);
       }
-      await this.#machine.replace(this.#connection, dumped);
-      await this.#connection.query('DELETE FROM consensus_log');
-      await this.#connection.query('DELETE FROM consensus_numbers');
+      await this.#machine.replace(this.#connection, dumped, seq > 0);
+      for (const table of ['log', 'log_sizes', 'numbers'])
+        await this.#connection.query(`DELETE FROM consensus_${table}`);
       if (manifest.next.size > 0)
         await this.#connection.query('INSERT INTO consensus_numbers (submitter, next) VALUES ?', [[...manifest.next]]);
       await this.#forgetPending(manifest.next);

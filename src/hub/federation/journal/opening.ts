@@ -2,6 +2,7 @@ import { type Connection, rows } from '../../../db/connection.ts';
 import { PlatformError } from '../../../errors.ts';
 import { isConfigEdit } from '../../config-edits.ts';
 import { selectConfigState } from '../../store/configs.ts';
+import { type RoundRules, roundAt } from '../rounds/statements.ts';
 import { firstBodiesOf } from './config-state.ts';
 import { Journal } from './journal.ts';
 import type { StateMachine } from './state-machine.ts';
@@ -34,6 +35,8 @@ interface OpenOptions {
   /** Id of the set, 64 hex digits. */
   readonly set: string;
   readonly machine: StateMachine;
+  /** Rounds of prices of the set; null: it makes none. */
+  readonly rounds: Pick<RoundRules, 'epochStartMs' | 'intervalMs'> | null;
   /** Whether a log that cannot be gone on with is kept aside, for the state of the set. */
   readonly rejoin: boolean;
   /** Epoch milliseconds. */
@@ -43,10 +46,12 @@ interface OpenOptions {
 /**
  * Makes the tables of a hub's log, and takes the database for this process alone until the connection ends.
  *
- * @throws {PlatformError} LOG_OUT_OF_ORDER: the log is of another set, or the configuration changed beside it
+ * @throws {PlatformError} LOG_OUT_OF_ORDER: the log is of another set, or the configuration changed beside it; or rounds of prices would have
+ *   numbers that are used
  * @throws {PlatformError} LOG_TAKEN
  */
-export async function openLog(connection: Connection, { set, machine, rejoin, now }: OpenOptions): Promise<OpenedLog> {
+export async function openLog(connection: Connection, options: OpenOptions): Promise<OpenedLog> {
+  const { set, machine, rejoin, now } = options;
   await takeLog(connection);
   await createJournalTables(connection);
   const journal = new Journal(connection, machine);
@@ -55,6 +60,7 @@ export async function openLog(connection: Connection, { set, machine, rejoin, no
   const { seq } = await journal.applied();
   const fault = isSameSet ? findForeignWrite(seq, state) : otherFault(set, state.get('set')!);
   if (!isSameSet && state.has(formerName(set))) refuse(formerFault(set));
+  if (seq === 0 || !isSameSet) await refuseUsedRounds(connection, options);
   let aside: string | null = null;
   if (rejoin && (fault !== null || (await journal.halt()) !== null)) {
     if (isSameSet) await writeState(connection, 'floor', String(Math.max(seq, Number(state.get('floor') ?? 0))));
@@ -74,6 +80,21 @@ export async function openLog(connection: Connection, { set, machine, rejoin, no
   }
   const hasBegun = !isEmpty || (await readState(connection)).has('rejoined');
   return { journal, aside, brought: hasBegun ? null : await readBrought(connection) };
+}
+
+/** Refuses a set whose rounds have lower numbers than others had before: the ledger takes each number once, and the highest one counts. */
+async function refuseUsedRounds(connection: Connection, { rounds, now }: OpenOptions): Promise<void> {
+  if (!rounds) return;
+  const [found] = await rows(
+    connection,
+    "SELECT round_number AS round FROM price_snapshots WHERE origin = 'validators' AND trusted ORDER BY round_number DESC LIMIT 1"
+  );
+  const [last, present] = [Number(found?.['round'] ?? 0), roundAt(rounds, now)];
+  if (last <= present + 1) return;
+  const earlier = now - (last + 1) * rounds.intervalMs;
+  refuse(
+    `round ${last} of prices is in this database, and that of the set would be ${present} now: nobody would see its prices until then; choose ORACLE_EPOCH_START=${earlier} or less, the same at all hubs, or set the clock`
+  );
 }
 
 /** Takes the log for this connection. @throws {PlatformError} LOG_TAKEN: it may be free later, as when MariaDB notices a lost client */

@@ -47,17 +47,19 @@ export function setState({ rounds, matters }: SetRules): StateMachine {
         for (const row of await machine.dump(connection)) lines.push(WORDS[at]! + row);
       return lines;
     },
-    async replace(connection: Connection, dumped: readonly string[]) {
+    async replace(connection: Connection, dumped: readonly string[], isOfSet = false) {
       await CONFIG_STATE.replace(
         connection,
-        dumped.filter((row) => !WORDS.some((word) => row.startsWith(word)))
+        dumped.filter((row) => !WORDS.some((word) => row.startsWith(word))),
+        isOfSet
       );
       for (const [at, machine] of others.entries()) {
         const word = WORDS[at]!;
         const own = dumped.filter((row) => row.startsWith(word));
         await machine.replace(
           connection,
-          own.map((row) => row.slice(word.length))
+          own.map((row) => row.slice(word.length)),
+          isOfSet
         );
       }
     }

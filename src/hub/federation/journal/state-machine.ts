@@ -16,6 +16,10 @@ export interface StateMachine {
   undone?(connection: Connection): void;
   /** Returns all rows in an order of their own, whatever order they were written in, each as one line. */
   dump(connection: Connection): Promise<readonly string[]>;
-  /** Replaces all rows by dumped ones. What was there before is kept aside. */
-  replace(connection: Connection, dumped: readonly string[]): Promise<void>;
+  /**
+   * Replaces all rows by dumped ones. What was there before the set, or without it, is kept aside.
+   *
+   * @param isOfSet  whether what was there is of the same log; default: it is not
+   */
+  replace(connection: Connection, dumped: readonly string[], isOfSet?: boolean): Promise<void>;
 }

@@ -15,6 +15,10 @@ const TABLES: Readonly<Record<string, string>> = {
     digest CHAR(64) NOT NULL,
     log_time BIGINT UNSIGNED NOT NULL,
     committed LONGTEXT NOT NULL`,
+  // Bytes of the batches up to a checkpoint, from the row before on.
+  consensus_log_sizes: `
+    seq BIGINT UNSIGNED NOT NULL PRIMARY KEY,
+    bytes BIGINT UNSIGNED NOT NULL`,
   consensus_numbers: `
     submitter CHAR(64) NOT NULL PRIMARY KEY,
     next BIGINT UNSIGNED NOT NULL`,
@@ -114,7 +118,7 @@ const TABLES: Readonly<Record<string, string>> = {
 };
 
 /** Tables that a hub begins anew when it takes the state of its set. Parts of states stay: they are found by their hashes. */
-const OF_THE_LOG = ['log', 'numbers', 'pending', 'checkpoints', 'manifests', 'halt'];
+const OF_THE_LOG = ['log', 'log_sizes', 'numbers', 'pending', 'checkpoints', 'manifests', 'halt'];
 /** Tables of what it has signed, which binds it in the same set alone. */
 const OF_THE_SET = ['votes', 'own', 'statements'];
 

@@ -39,11 +39,12 @@ export function validatorListState({ keys, faulty }: Pick<MatterRules, 'keys' | 
       ];
     },
 
-    async replace(connection: Connection, dumped: readonly string[]): Promise<void> {
-      await connection.query(
-        `INSERT INTO matters_before_set (name, number, record)
-         SELECT 'validators', 0, JSON_ARRAY(${LIST}) FROM validators`
-      );
+    async replace(connection: Connection, dumped: readonly string[], isOfSet = false): Promise<void> {
+      if (!isOfSet)
+        await connection.query(
+          `INSERT INTO matters_before_set (name, number, record)
+           SELECT 'validators', 0, JSON_ARRAY(${LIST}) FROM validators`
+        );
       const all = dumped.map((line) => JSON.parse(line) as [kind: string, ...row: unknown[]]);
       for (const [table, columns, kind] of [
         ['validators', LIST, 'listed'],

@@ -76,8 +76,9 @@ export class RunningHub {
   static async start(options: RunningHubOptions): Promise<RunningHub> {
     const { connection, settings, rejoin, log } = options;
     const set = setIdOf(settings.set);
-    const machine = setState({ rounds: roundRulesOf(settings.set), matters: matterRulesOf(settings.set) });
-    const { journal, brought, aside } = await openLog(connection, { set, rejoin, machine, now: Date.now() });
+    const rounds = roundRulesOf(settings.set);
+    const machine = setState({ rounds, matters: matterRulesOf(settings.set) });
+    const { journal, brought, aside } = await openLog(connection, { set, rejoin, machine, rounds, now: Date.now() });
     if (aside !== null)
       log.warn(`the log of this hub is kept in the tables consensus_..._${aside}: it takes the state of its set`);
     const loss = await findLoss(connection);

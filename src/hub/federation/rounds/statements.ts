@@ -48,7 +48,10 @@ export interface RoundRules {
 }
 
 /** Returns the number of the round at a time; below 0 before the first one. */
-export function roundAt({ epochStartMs, intervalMs }: RoundRules, now: number): number {
+export function roundAt(
+  { epochStartMs, intervalMs }: Pick<RoundRules, 'epochStartMs' | 'intervalMs'>,
+  now: number
+): number {
   return Math.floor((now - epochStartMs) / intervalMs);
 }
 

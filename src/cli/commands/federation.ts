@@ -3,7 +3,7 @@ import type { Command, Environment, OptionTable } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { readArguments } from '../options.ts';
 import { findService, placeVariables } from '../service-address.ts';
-import { askAll, askHub, type HubPlace, isWell, peersText, statusText } from './federation/ask.ts';
+import { askAll, askEvidence, evidenceText, type HubPlace, isWell, peersText, statusText } from './federation/ask.ts';
 import { initMember } from './federation/init.ts';
 import { exportToFile, exportVariables, verifyFiles } from './federation/log-files.ts';
 
@@ -111,27 +111,12 @@ async function look(word: 'status' | 'peers' | 'evidence', { hub, json }: Option
   const own = await findService('hub', env);
   const places: readonly HubPlace[] = hub ? hub.map((url) => ({ url, apiKey: own.apiKey })) : [own];
   if (word === 'evidence') {
-    const found = await Promise.all(
-      places.map(async (place) => ({ url: place.url, evidence: await askHub(place, 'getevidence').catch(unreachable) }))
-    );
+    const found = await askEvidence(places);
     console.log(json ? JSON.stringify(found) : evidenceText(found));
-    return 0;
+    return found.every(({ evidence }) => evidence === null) ? EXIT.unavailable : 0;
   }
   const words = await askAll(places);
   console.log(json ? JSON.stringify(words) : word === 'peers' ? peersText(words) : statusText(words));
   if (words.every(({ answer }) => answer === null)) return EXIT.unavailable;
   return isWell(words) ? 0 : 1;
-}
-
-function unreachable(caught: unknown): never {
-  throw PlatformError.from(caught, 'HUB_UNREACHABLE');
-}
-
-function evidenceText(found: readonly { readonly url: string; readonly evidence: unknown }[]): string {
-  const lines = found.flatMap(({ url, evidence }) =>
-    (Array.isArray(evidence) ? evidence : []).map((pair) => `${url} ${JSON.stringify(pair)}`)
-  );
-  return lines.length === 0
-    ? 'no hub has signed two messages for one place, as far as these have seen'
-    : lines.join('\n');
 }

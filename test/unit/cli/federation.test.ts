@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type HubWord, isWell, peersText, statusText } from '../../../src/cli/commands/federation/ask.ts';
+import { evidenceText, type HubWord, isWell, peersText, statusText } from '../../../src/cli/commands/federation/ask.ts';
 import { initMember } from '../../../src/cli/commands/federation/init.ts';
 import { signingKey } from '../../../src/consensus/auth-signature.ts';
 import { temporaryDirectory } from '../../support/sync/sync-process.ts';
@@ -59,6 +59,24 @@ test('a key is made once, and its hub added to the file of the set', () => {
   assert.equal(JSON.parse(readFileSync(file, 'utf8')).log, 2, 'the number of the log stays');
   writeFileSync(second, 'no seed');
   assert.throws(() => init(second, 'h2:10001'), { code: 'COMMAND_INVALID' });
+});
+
+test('an operator that adds a hub is told of a key that others may read, and of a quorum that stays', () => {
+  const directory = temporaryDirectory('federation-init');
+  const [file, seed] = ['federation.json', 'one.seed'].map((name) => join(directory, name)) as [string, string];
+  const init = (quorum: 'byzantine' | 'specified') => initMember({ addr: 'h1:10001', file, seed, quorum });
+  assert.doesNotMatch(init('byzantine'), /chmod|stays/);
+  chmodSync(seed, 0o640);
+  assert.match(init('specified'), /chmod 600 .*one\.seed(?:.*\n)+its quorum is "byzantine", and stays so/);
+});
+
+test('evidence is told by those hubs that answer, and the others are named', () => {
+  const silent = { url: 'http://two', evidence: null, reason: 'was not reached' };
+  const none = { url: 'http://one', evidence: [], reason: null };
+  const found = { url: 'http://three', evidence: [{ against: A }], reason: null };
+  assert.equal(evidenceText([none, found, silent]), `http://three {"against":"${A}"}\n${evidenceText([silent])}`);
+  assert.match(evidenceText([none, silent]), /^no hub has signed two.*\nhttp:\/\/two not reached: was not reached$/);
+  assert.equal(evidenceText([silent]), 'http://two not reached: was not reached');
 });
 
 test('a status is well where all hubs answer, vote and see a quorum, and each line says what is not', () => {

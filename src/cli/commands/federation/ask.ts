@@ -54,6 +54,40 @@ export async function askAll(places: readonly HubPlace[]): Promise<readonly HubW
   );
 }
 
+/** Pairs of messages that a hub noted. */
+interface HubEvidence {
+  readonly url: string;
+  /** Null where it did not answer. */
+  readonly evidence: readonly unknown[] | null;
+  readonly reason: string | null;
+}
+
+/** Asks hubs which of the set signed two messages for one place. */
+export async function askEvidence(places: readonly HubPlace[]): Promise<readonly HubEvidence[]> {
+  return await Promise.all(
+    places.map(async (place): Promise<HubEvidence> => {
+      try {
+        const answer = await askHub(place, 'getevidence');
+        if (!Array.isArray(answer)) throw new Error('is no hub in validator mode');
+        return { url: place.url, evidence: answer, reason: null };
+      } catch (caught) {
+        return { url: place.url, evidence: null, reason: reasonOf(caught) };
+      }
+    })
+  );
+}
+
+/** Returns one line for each pair of messages, and for each hub that did not answer. */
+export function evidenceText(found: readonly HubEvidence[]): string {
+  const pairs = found.flatMap(({ url, evidence }) => (evidence ?? []).map((pair) => `${url} ${JSON.stringify(pair)}`));
+  const silent = found
+    .filter(({ evidence }) => evidence === null)
+    .map(({ url, reason }) => `${url} not reached: ${reason}`);
+  const none = 'no hub has signed two messages for one place, as far as these have seen';
+  const isNone = pairs.length === 0 && silent.length < found.length;
+  return [...(isNone ? [none] : pairs), ...silent].join('\n');
+}
+
 /** Returns one line for each hub: what it does and how far it is. */
 export function statusText(words: readonly HubWord[]): string {
   const lines = words.map(({ url, answer, reason }) => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { readJsonFile } from '../../../config/json-file.ts';
 import { type Federation, readFederation } from '../../../config/services/hub-validator.ts';
 import { signingKey } from '../../../consensus/auth-signature.ts';
@@ -33,13 +33,20 @@ export function initMember({ addr, file, seed, quorum, now = Date.now() }: InitO
   writeFileSync(file, `${JSON.stringify(set, null, 2)}\n`);
   return [
     `key ${pubkey}${isNewKey ? `, made; its seed is in ${seed}: nobody else may read it` : ''}`,
+    ...(isReadable(seed) ? [`users of this machine beside its owner may read ${seed}: chmod 600 ${seed}`] : []),
     `${file} has ${set.members.length} members; it must be the same at all of them`,
+    ...(set.quorum === quorum ? [] : [`its quorum is "${set.quorum}", and stays so: --quorum is for a new set`]),
     'settings of this hub:',
     `  P2P_VALIDATOR_ADDR=${addr}`,
     `  HUB_FEDERATION=${file}`,
     `  SIGNING_PRIVKEY_HEX=$(cat ${seed})`,
     `  ORACLE_EPOCH_START=${Math.floor(now / DAY_MS) * DAY_MS}, or what the other members have: it must be the same at all of them`
   ].join('\n');
+}
+
+/** Returns whether others than its owner may read a file. */
+function isReadable(file: string): boolean {
+  return (statSync(file).mode & 0o044) !== 0;
 }
 
 function readSet(file: string): unknown {

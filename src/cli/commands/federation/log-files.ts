@@ -5,12 +5,12 @@ import { pipeline } from 'node:stream/promises';
 import { databaseOf } from '../../../config/database.ts';
 import { hubVariables } from '../../../config/services/hub.ts';
 import { validatorVariables } from '../../../config/services/hub-validator.ts';
-import { connect } from '../../../db/connection.ts';
+import { connect, rows } from '../../../db/connection.ts';
 import { loadSettings } from '../../../discovery/settings.ts';
 import { PlatformError } from '../../../errors.ts';
 import { exportLog } from '../../../hub/federation/audit/export.ts';
 import { type Audit, auditLog, firstDifference } from '../../../hub/federation/audit/verify.ts';
-import { matterRulesOf, roundRulesOf } from '../../../hub/federation/gossip/signatures.ts';
+import { matterRulesOf, roundRulesOf, setIdOf } from '../../../hub/federation/gossip/signatures.ts';
 import { Journal } from '../../../hub/federation/journal/journal.ts';
 import { setState } from '../../../hub/federation/journal/set-state.ts';
 import { hubSetOf } from '../../../hub/validator-settings.ts';
@@ -58,6 +58,11 @@ export async function exportToFile(path: string, env: Environment): Promise<void
     });
   const connection = await connect(databaseOf(values, 'HUB'));
   try {
+    const [known] = await rows(connection, "SELECT value FROM consensus_state WHERE key_name = 'set'");
+    if (known?.['value'] !== setIdOf(set))
+      throw new PlatformError('COMMAND_INVALID', {
+        reason: `the log of this database is of the set ${known?.['value'] ?? '-'}, and HUB_FEDERATION names ${setIdOf(set)}`
+      });
     const machine = setState({ rounds: roundRulesOf(set), matters: matterRulesOf(set) });
     const lines = Readable.from(exportLog(new Journal(connection, machine), set)).map((line) => `${line}\n`);
     await pipeline(lines, createWriteStream(path, { flags: 'wx', mode: 0o600 }));

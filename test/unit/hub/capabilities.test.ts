@@ -77,6 +77,14 @@ test('each test is told, each change is told and written once; what the log did 
   assert.equal(readCapability(bodies[0]!)?.phase, 'unqualified');
 });
 
+test('a long reason is cut where it can be signed', () => {
+  const { sent, bodies, check } = start();
+  check(true);
+  check(true, `${'x'.repeat(199)}😀`);
+  const reasons = [sent.at(-1)![1]['reason'], readCapability(bodies.at(-1)!)?.reason];
+  for (const reason of reasons) assert.ok(typeof reason === 'string' && reason.isWellFormed() && reason.length === 200);
+});
+
 test('a capability that is not served is told to the log alone', () => {
   const { bodies, check, typesOf } = start(['price']);
   check(true);

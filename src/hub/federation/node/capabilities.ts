@@ -68,7 +68,7 @@ export class Capabilities {
   check(checks: readonly CapabilityCheck[], height: number | null): void {
     const { self, set, publish } = this.#options;
     for (const { name, hasStake, passes, reason: ownReason } of checks) {
-      const reason = ownReason?.slice(0, MOST_REASON) ?? null;
+      const reason = ownReason?.slice(0, MOST_REASON).toWellFormed() ?? null;
       const actor = this.#actorOf(name);
       const before = phaseOf(actor);
       actor.send({ type: 'hub.checked', hasStake, passes });

@@ -51,6 +51,10 @@ test('a text that is no envelope is refused by name: size, JSON, depth, shape', 
   assert.equal(readEnvelope(`"${'é'.repeat(MOST_ENVELOPE_BYTES / 2)}"`), 'too long');
   assert.equal(readEnvelope('['.repeat(MOST_DEPTH + 1)), 'too deep');
   assert.equal(readEnvelope(`"${'['.repeat(MOST_DEPTH + 1)}"`), 'wrong shape');
+  // Each value costs a hub as much as some hundred characters of a text.
+  const many = (most: number) => faultOf({ data: { a: '', b: Array.from({ length: most }, () => 1) } });
+  assert.deepEqual([many(900), many(1_100), many(400_000)], ['none', 'too many values', 'too many values']);
+  assert.equal(faultOf({ data: { a: ','.repeat(400_000) } }), 'none');
   const wrong: Record<string, object> = {
     'a seventh field': { extra: 1 },
     'an upper-case key': { sender: SIGNED.sender.toUpperCase() },

@@ -123,6 +123,17 @@ test('the leader hands on what all members submit, and spends nothing of its own
   assert.equal(say('CONSENSUS_MESSAGES', 'v'), null, 'who led is heard as a member');
 });
 
+test('a connection that brings more than all members may say is not read, whatever it brings', () => {
+  const into = intake({ perLink: 1_000 });
+  const link = { peer: ALICE.pubkey };
+  const message = messageOf();
+  assert.equal(pass(into, message, link), null);
+  const faults = Array.from({ length: 40 }, () => pass(into, message, link));
+  assert.deepEqual([faults[20], faults.at(-1)], ['seen before', 'too many']);
+  assert.equal(pass(into, messageOf(BOB, 'b'), { peer: BOB.pubkey }), null);
+  assert.equal(pass(into, messageOf(ALICE, 'c', NOW + 60_000), link, NOW + 60_000), null);
+});
+
 test('the votes of an honest hub are taken at a hundred batches a second, two for each', () => {
   assert.ok(GOSSIP_LIMITS.perMember >= 2 * 100 * 60);
   assert.ok(GOSSIP_LIMITS.mostRemembered >= 16 * GOSSIP_LIMITS.perMember, 'of a set of sixteen');

@@ -23,13 +23,15 @@ export interface Envelope {
 }
 
 /** Reason why a text is no envelope. */
-export type EnvelopeFault = 'too long' | 'no JSON' | 'too deep' | 'wrong shape';
+export type EnvelopeFault = 'too long' | 'no JSON' | 'too deep' | 'too many values' | 'wrong shape';
 
 export const MOST_ENVELOPE_BYTES = 1_048_576;
 /** Bytes of the data of an envelope, well below the bound. */
 export const MOST_DATA_BYTES = 786_432;
 /** Objects and arrays within one another, the envelope itself included. */
 export const MOST_DEPTH = 32;
+/** Values of a short text, and characters for each of a long one: hubs work for values, and honest ones have some 30 characters for each. */
+const [LEAST_VALUES, CHARACTERS_EACH] = [1_000, 16];
 const FIELDS = ['data', 'id', 'sender', 'sig', 'timestamp', 'type'];
 const TYPE = /^[A-Z][A-Z_]{0,63}$/;
 const ID = /^[\x21-\x7e]{1,128}$/;
@@ -43,7 +45,8 @@ const SIGNATURE = /^[0-9a-f]{128}$/;
  */
 export function readEnvelope(text: string): Envelope | EnvelopeFault {
   if (text.length > MOST_ENVELOPE_BYTES || Buffer.byteLength(text) > MOST_ENVELOPE_BYTES) return 'too long';
-  if (isTooDeep(text)) return 'too deep';
+  const excess = findExcess(text);
+  if (excess !== null) return excess;
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -92,23 +95,28 @@ export function hasCanonicalForm(value: unknown): boolean {
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value === 'string') return value.isWellFormed();
   if (typeof value !== 'object' || value === null) return true;
-  return Object.entries(value).every(([name, inner]) => name.isWellFormed() && hasCanonicalForm(inner));
+  if (Array.isArray(value)) return value.every(hasCanonicalForm);
+  const object = value as Readonly<Record<string, unknown>>;
+  return Object.keys(object).every((name) => name.isWellFormed() && hasCanonicalForm(object[name]));
 }
 
-/** Returns whether a JSON text nests deeper than an envelope may: counts brackets outside of strings. */
-export function isTooDeep(text: string): boolean {
-  let depth = 0;
+/** Returns what a JSON text has too much of, before it is parsed: brackets and commas outside of strings are counted. Null: nothing. */
+export function findExcess(text: string): 'too deep' | 'too many values' | null {
+  const mostValues = Math.max(LEAST_VALUES, text.length / CHARACTERS_EACH);
+  let [depth, values] = [0, 0];
   let isInString = false;
-  for (let at = 0; at < text.length; at++) {
+  for (let at = 0; at < text.length && values <= mostValues; at++) {
     const letter = text[at];
     if (isInString) {
       if (letter === '\\') at += 1;
       else if (letter === '"') isInString = false;
     } else if (letter === '"') isInString = true;
+    else if (letter === ',') values += 1;
     else if (letter === '{' || letter === '[') {
+      values += 1;
       depth += 1;
-      if (depth > MOST_DEPTH) return true;
+      if (depth > MOST_DEPTH) return 'too deep';
     } else if (letter === '}' || letter === ']') depth -= 1;
   }
-  return false;
+  return values > mostValues ? 'too many values' : null;
 }

@@ -127,6 +127,7 @@ export class GossipIntake {
   /** Returns a message whose signature is to be checked, or why it goes no further. @param now  epoch milliseconds */
   admit(text: string, link: Link, now: number): Envelope | GossipFault {
     if (link.peer !== null && this.isDenied(link.peer, now)) return 'denied';
+    if (!this.#mayBring(link, text, now)) return 'too many';
     const envelope = readEnvelope(text);
     if (typeof envelope === 'string') return this.#charge(link, link.peer, text, now) ? envelope : 'too many';
     if (Math.abs(now - envelope.timestamp) > this.#limits.skewMs)
@@ -160,11 +161,24 @@ export class GossipIntake {
     return false;
   }
 
+  /** Counts all that a connection brings, before it is read. It is more than the others' shares by all ways, which it hands on. */
+  #mayBring(link: Link, { length }: string, now: number): boolean {
+    if (link.peer === null) return true;
+    return (
+      this.#count(this.#minutesOf(link), 'all', now, length).length <= this.#limits.perLink * this.#members().size ** 2
+    );
+  }
+
+  #minutesOf(link: Link): Map<string, Minute> {
+    const minutes = this.#byLink.get(link) ?? new Map<string, Minute>();
+    this.#byLink.set(link, minutes);
+    return minutes;
+  }
+
   /** Counts a message of a connection. @param sender  who says to have signed it  @returns whether it may have one more */
   #charge(link: Link, sender: string | null, { length }: string, now: number, envelope?: Envelope): boolean {
     const most = link.peer === null ? this.#limits.perStranger : SHARES * this.#limits.perMember * this.#members().size;
-    const minutes = this.#byLink.get(link) ?? new Map<string, Minute>();
-    this.#byLink.set(link, minutes);
+    const minutes = this.#minutesOf(link);
     const isMember = link.peer !== null && sender !== null && this.#members().has(sender);
     const count = this.#count(minutes, '', now);
     const isForAnother = envelope !== undefined && isForOther(envelope, this.#own);

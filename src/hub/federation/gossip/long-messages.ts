@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Envelope, hasCanonicalForm, isTooDeep, MOST_DATA_BYTES } from './envelope.ts';
+import { type Envelope, findExcess, hasCanonicalForm, MOST_DATA_BYTES } from './envelope.ts';
 
 /** Connections to the other hubs. */
 export interface Gossip {
@@ -100,9 +100,9 @@ function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-/** Returns a message that has the form of an envelope's: no deeper, and with texts that can be signed. */
+/** Returns a message that has the form of an envelope's: no deeper, with no more values, and with texts that can be signed. */
 function readMessage(text: string): { readonly type: string; readonly data: Data } | null {
-  if (isTooDeep(text)) return null;
+  if (findExcess(text) !== null) return null;
   try {
     const { type, data } = JSON.parse(text);
     if (typeof type !== 'string' || type === TYPE || typeof data !== 'object' || data === null) return null;

@@ -4,6 +4,7 @@ import { type Batch, EMPTY_LOG, type PrePrepare } from '../../../src/hub/federat
 import {
   MOST_BATCH_LENGTH,
   MOST_IN_FLIGHT,
+  MOST_OF_ONE,
   MOST_OPERATIONS,
   MOST_SKEW_MS,
   WINDOW
@@ -48,9 +49,12 @@ test('a follower prepares no batch that all could not agree on', () => {
     'with too many operations': (hub) => ({
       operations: Array.from({ length: MOST_OPERATIONS + 1 }, (_, number) => hub.operation('d', number))
     }),
+    'with too many operations of one hub': (hub) => ({
+      operations: Array.from({ length: MOST_OF_ONE + 1 }, (_, number) => hub.operation('d', number))
+    }),
     'that is too long': (hub) => ({
-      operations: Array.from({ length: MOST_BATCH_LENGTH / 900 + 1 }, (_, number) =>
-        hub.operation('d', number, 'x'.repeat(900))
+      operations: [...'abd'].flatMap((submitter) =>
+        Array.from({ length: MOST_OF_ONE }, (_, number) => hub.operation(submitter, number, 'x'.repeat(900)))
       )
     }),
     'with an operation that is applied': (hub) => ({ operations: [hub.operation('c', 0)] }),
@@ -155,6 +159,29 @@ test('a leader proposes what waits, each operation once, no more than eight batc
   );
 });
 
+test('a leader has a bounded number of operations of one hub on their way, and takes the others along', () => {
+  const hub = new OneHub('a');
+  const proposed = () =>
+    hub.effects().flatMap((effect) => {
+      const message = effect.type === 'vote' ? effect.message : null;
+      return message?.kind === 'prePrepare' ? [message.batch] : [];
+    });
+  for (let number = MOST_OF_ONE + 49; number >= 0; number--)
+    hub.take({ type: 'operation.submitted', operation: hub.operation('c', number) });
+  const [first] = proposed();
+  assert.equal(first?.operations.length, MOST_OF_ONE);
+  hub.take({ type: 'operation.submitted', operation: hub.operation('d', 0) });
+  assert.deepEqual(
+    proposed().map(({ operations }) => operations.length),
+    [1]
+  );
+  hub.decide(first!);
+  assert.deepEqual(
+    proposed().map(({ operations }) => operations.length),
+    [50]
+  );
+});
+
 test('an operation waits at a hub only when its submitter signed it, near the numbers that are applied', () => {
   const hub = new OneHub('b');
   const forged = { submitter: 'c', number: 0, body: 'x', sig: '' };
@@ -167,9 +194,10 @@ test('an operation waits at a hub only when its submitter signed it, near the nu
 
 test('a follower prepares no batch that would make a wish for another view longer than all hubs take', () => {
   const hub = new OneHub('b');
-  const [most, body] = [Math.floor(MOST_BATCH_LENGTH / 1_800), 'x'.repeat(900)];
+  const [most, body] = [Math.floor(MOST_BATCH_LENGTH / 3_600), 'x'.repeat(900)];
   const half = (seq: number, previous: Batch | null) => {
-    const operations = Array.from({ length: most }, (_, at) => hub.operation('c', (seq - 1) * most + at, body));
+    const numbers = Array.from({ length: most }, (_, at) => (seq - 1) * most + at);
+    const operations = [...'cd'].flatMap((submitter) => numbers.map((at) => hub.operation(submitter, at, body)));
     return hub.batch(seq, previous, { operations });
   };
   const first = half(1, null);
@@ -202,8 +230,9 @@ test('a wish for another view is as short where a leader had many operations of 
   const hub = new OneHub('b');
   const batches: Batch[] = [];
   for (let seq = 1; seq <= MOST_IN_FLIGHT; seq++) {
-    const operations = Array.from({ length: MOST_OPERATIONS }, (_, at) =>
-      hub.operation('c', (seq - 1) * MOST_OPERATIONS + at, '中'.repeat(30))
+    const numbers = Array.from({ length: MOST_OF_ONE }, (_, at) => (seq - 1) * MOST_OF_ONE + at);
+    const operations = [...'abcd'].flatMap((submitter) =>
+      numbers.map((at) => hub.operation(submitter, at, '中'.repeat(30)))
     );
     batches.push(hub.batch(seq, batches.at(-1) ?? null, { operations }));
   }

@@ -1,5 +1,14 @@
-import type { Batch } from './messages.ts';
-import { lengthOf, MOST_AHEAD, MOST_BATCH_LENGTH, MOST_OPERATIONS, MOST_SKEW_MS, sizeOf, WINDOW } from './rules.ts';
+import type { Batch, Operation } from './messages.ts';
+import {
+  lengthOf,
+  MOST_AHEAD,
+  MOST_BATCH_LENGTH,
+  MOST_OF_ONE,
+  MOST_OPERATIONS,
+  MOST_SKEW_MS,
+  sizeOf,
+  WINDOW
+} from './rules.ts';
 import { isKept, type Slot } from './state.ts';
 import { bindVote, castVote, committedDigest, precedingOf, putSlot, slotAt, type Turn } from './turn.ts';
 
@@ -60,6 +69,8 @@ function isFitting(turn: Turn, batch: Batch, digest: string): boolean {
   const length = operations.reduce((sum, { body }) => sum + body.length, 0);
   if (operations.length === 0 || operations.length > MOST_OPERATIONS) return false;
   if (operations.length > 1 && length > MOST_BATCH_LENGTH) return false;
+  const isFar = ({ submitter, number }: Operation) => number >= (before.next.get(submitter) ?? 0) + MOST_OF_ONE;
+  if (operations.some(isFar)) return false;
   const next = new Map(before.next);
   return operations.every((operation) => {
     const { submitter, number } = operation;

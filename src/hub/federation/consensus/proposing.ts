@@ -1,5 +1,5 @@
 import type { Batch, Operation } from './messages.ts';
-import { leaderOf, MOST_BATCH_LENGTH, MOST_IN_FLIGHT, MOST_OPERATIONS, WINDOW } from './rules.ts';
+import { leaderOf, MOST_BATCH_LENGTH, MOST_IN_FLIGHT, MOST_OF_ONE, MOST_OPERATIONS, WINDOW } from './rules.ts';
 import { bindVote, castVote, precedingOf, putSlot, slotAt, type Turn } from './turn.ts';
 
 /** Proposes, as the leader, what the view began with, then what waits. */
@@ -23,7 +23,7 @@ export function propose(turn: Turn): void {
 
 /**
  * Makes a batch of what waits, of each submitter in turn, another one first at each place: who has a lot waiting, or much in one operation,
- * holds up no other one. Null where nothing waits.
+ * holds up no other one. Of one submitter there are few on their way at once. Null where nothing waits.
  */
 function newBatch(turn: Turn, seq: number): Batch | null {
   const before = precedingOf(turn, seq);
@@ -39,6 +39,7 @@ function newBatch(turn: Turn, seq: number): Batch | null {
   );
   for (const { operation } of waiting) {
     const { submitter, number, body } = operation;
+    if (number >= (turn.state.applied.next.get(submitter) ?? 0) + MOST_OF_ONE) continue;
     if (number !== (next.get(submitter) ?? 0)) continue;
     length += body.length;
     const isFirst = operations.length === 0 && before.length === 0;

@@ -26,6 +26,8 @@ export const MOST_IN_FLIGHT = 8;
 /** Places that a hub commits above the last one in its database: each of them stands with its proof in a wish for another view. */
 export const MOST_AHEAD = 2 * MOST_IN_FLIGHT;
 export const MOST_OPERATIONS = 1_000;
+/** The same of one submitter: one that lies has others wait for a batch of what costs most, which all hubs refuse. */
+export const MOST_OF_ONE = 100;
 /** Characters of all operations of a batch, and of all batches that a leader has in flight, but for the first. */
 export const MOST_BATCH_LENGTH = 262_144;
 /** Characters that an operation takes up beside its body: its names and signature. */

@@ -15,6 +15,8 @@ interface CheckedHub {
   /** State of the search for prices; undefined: this hub has no sources. */
   readonly pricing: () => PricesState | undefined;
   readonly roundIntervalMs: number;
+  /** Takes a fault that is for its operator alone: what a self-test says is told to all who ask a hub of the set. */
+  readonly warn: (fault: string) => void;
 }
 
 /** A hub's own means of publishing. */
@@ -74,7 +76,10 @@ async function findFault(
 }
 
 /** @param staker  address of this hub's stake; null: nobody told it */
-async function findPublishingFault({ publishing, facts }: CheckedHub, staker: string | null): Promise<string | null> {
+async function findPublishingFault(
+  { publishing, facts, warn }: CheckedHub,
+  staker: string | null
+): Promise<string | null> {
   if (!publishing) return 'ORACLE_PUBLISH_ENCODER names no encoder';
   const { address } = publishing;
   if (staker !== null && staker !== address)
@@ -85,7 +90,8 @@ async function findPublishingFault({ publishing, facts }: CheckedHub, staker: st
     return null;
   } catch (caught) {
     if (!hasCode(caught, 'PUBLISHING_FAILED')) throw caught;
-    return String(caught.detail['reason']);
+    warn(String(caught.detail['reason'])); // it may name a host and a port
+    return 'its encoder does not answer, or is not well: its log has more';
   }
 }
 

@@ -239,7 +239,8 @@ export async function startHub(
           facts: { ...facts, stakeOf },
           publishing: maker && { address: maker.address, test: () => maker.test() },
           pubkey: quorumOf(member).self,
-          minimumStakes: config.HUB_CAPABILITY_CONFIG
+          minimumStakes: config.HUB_CAPABILITY_CONFIG,
+          warn: (fault: string) => log.warn(`this hub publishes no rounds of prices: ${fault}`)
         };
         if (maker) {
           const actor = supervisor.handle.bind(supervisor, VALIDATOR);

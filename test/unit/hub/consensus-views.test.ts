@@ -305,21 +305,25 @@ test('a hub that lacks what was decided before its view asks for it, and blames 
   assert.deepEqual([hub.state.view, hub.state.isChanging], [1, false]);
 });
 
-test('a hub blames a silent leader whose view began with the commits of a place that only a hub that lies has', () => {
+test('a hub blames a silent leader whose view, and the one before, began with the commits of places that only a hub that lies has', () => {
   const hub = waiting('d');
   const batches: Batch[] = [];
   for (let seq = 1; seq <= MOST_IN_FLIGHT + 1; seq++) batches.push(hub.batch(seq, batches.at(-1) ?? null));
-  const batch = batches.at(-1)!;
-  const votes = [...'abc'].map((sender) => hub.signed(sender, hub.vote('commit', 0, batch)));
-  const wishes = [
-    hub.signed('a', { ...wish(1), last: { batch, votes } }),
-    hub.signed('b', wish(1)),
-    hub.signed('c', wish(1))
-  ];
-  hub.receive('b', { kind: 'newView', view: 1, changes: wishes });
-  hub.effects();
+  const begin = (view: number, leader: string, batch: Batch) => {
+    const votes = [...'abc'].map((sender) => hub.signed(sender, hub.vote('commit', 0, batch)));
+    const wishes = [
+      hub.signed('a', { ...wish(view), last: { batch, votes } }),
+      hub.signed('b', wish(view)),
+      hub.signed('c', wish(view))
+    ];
+    hub.receive(leader, { kind: 'newView', view, changes: wishes });
+    hub.effects();
+  };
+  begin(1, 'b', batches.at(-1)!);
+  begin(2, 'c', batches.at(-2)!);
+  assert.equal(hub.state.view, 2);
   hub.wait(2);
-  assert.deepEqual(hub.cast(), ['viewChange 2']);
+  assert.deepEqual(hub.cast(), ['viewChange 3']);
 });
 
 test('an operation that waits for half a second is handed on to all, once in a view: its submitter may have sent it to one hub alone', () => {

@@ -14,11 +14,12 @@ export function phaseOf(state: ConsensusState, rules: Pick<Rules, 'keys' | 'self
   return leaderOf(rules, state.view) === rules.self ? 'leading' : 'following';
 }
 
-/** Returns whether more is decided than a leader proposes ahead: a place shows it, more hubs than may lie say so, or its former log did. */
+/** Returns whether more is decided than a leader proposes ahead: places show it, more hubs than may lie say so, or its former log did. */
 export function isBehind({ heard, applied, floor, slots }: ConsensusState, { faulty }: Pick<Rules, 'faulty'>): boolean {
   if (applied.seq < floor) return true;
-  // With the one before it: a view may begin with the commits of one place alone, whose log only a hub that lies has.
-  if ([0, 1].every((more) => slots.get(applied.seq + MOST_IN_FLIGHT + more)?.committed)) return true;
+  // Without a gap: views may begin with the commits of places alone, whose log only a hub that lies has.
+  const next = Array.from({ length: MOST_IN_FLIGHT + 1 }, (_, at) => applied.seq + 1 + at);
+  if (next.every((seq) => slots.get(seq)?.committed)) return true;
   return [...heard.values()].filter((seq) => seq > applied.seq + MOST_IN_FLIGHT).length > faulty;
 }
 

@@ -191,7 +191,7 @@ export class Hub {
     }
   }
 
-  /** Hands out its log, or its state where that is pruned. */
+  /** Hands out its log, or its state where that is pruned, and the signatures of its checkpoint. */
   answer(to: string, seq: number): void {
     const { log, stable, manifest } = this.disk;
     const first = log[0]?.batch.seq ?? Number.POSITIVE_INFINITY;
@@ -200,6 +200,8 @@ export class Hub {
       if (entries.length > 0) this.#world.send(this.key, to, { kind: 'log', entries });
     } else if (stable.seq >= seq && manifest !== '')
       this.#world.send(this.key, to, { kind: 'state', stable, manifest });
+    if (seq <= stable.seq)
+      for (const signed of stable.votes) this.#world.send(this.key, to, { kind: 'signed', signed });
   }
 
   step(event: ConsensusEvent): void {

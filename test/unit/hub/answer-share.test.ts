@@ -53,18 +53,19 @@ test('a hub that says all the time to be in an old view is sent the long beginni
   assert.equal(sent.at(-1), 'honest');
 });
 
-test('a hub that asks for the log is told the signatures of the newest checkpoint, where it lacks batches up to there', async () => {
+test('a hub that asks for the log gets the signatures of the newest checkpoint with it, where it asks from below that', async () => {
   const signed: Signed<Checkpoint> = {
     sender: 'b',
     message: { kind: 'checkpoint', seq: 100, digest: 'd', state: 's' },
     sig: ''
   };
-  const typesFor = async (seq: number) => {
+  const typesFor = async (seq: number, first = 1) => {
     const sent: string[] = [];
     const answers = new Answers({
       set: 'ab'.repeat(32),
       journal: {
-        firstKept: async () => 1,
+        firstKept: async () => first,
+        stateFor: async () => ({ stable: EMPTY_LOG, text: '' }),
         entries: async () => [{ batch: { seq, time: 0, previous: '', operations: [] }, votes: [] }]
       } as never,
       gossip: { sendTo: (_, type) => sent.push(type) },
@@ -78,4 +79,5 @@ test('a hub that asks for the log is told the signatures of the newest checkpoin
   };
   assert.deepEqual(await typesFor(100), ['STATE_LOG', 'CONSENSUS_MESSAGES']);
   assert.deepEqual(await typesFor(101), ['STATE_LOG']);
+  assert.deepEqual(await typesFor(100, 101), ['STATE_MANIFEST', 'CONSENSUS_MESSAGES'], 'which has no log up to there');
 });

@@ -209,7 +209,8 @@ test('different states that hubs signed after one place are told with their sign
   assert.equal(splitOf(hub.state), null);
 });
 
-test('a hub that was away for many checkpoints takes the newest one that the others signed, and votes above it', () => {
+/** A hub that has fetched and written six checkpoints of the log, without the signatures of any. */
+function withoutCheckpoints(): { hub: OneHub; last: Batch } {
   const hub = new OneHub('b');
   let last: Batch | null = null;
   for (let seq = 1; seq <= 6 * CHECKPOINT_INTERVAL; seq++) {
@@ -220,10 +221,26 @@ test('a hub that was away for many checkpoints takes the newest one that the oth
     last = batch;
   }
   hub.effects();
-  hub.receiveAll('acd', checkpointOf(hub, last!, 'own'));
-  assert.deepEqual([hub.state.stable.seq, hub.state.slots.size], [last!.seq, 0]);
-  hub.receive('a', hub.proposal(0, hub.batch(last!.seq + 1, last)));
-  assert.deepEqual(hub.cast(), [`prepare 0/${last!.seq + 1}`]);
+  return { hub, last: last! };
+}
+
+test('a hub that was away for many checkpoints takes the newest one that the others signed, and votes above it', () => {
+  const { hub, last } = withoutCheckpoints();
+  hub.receiveAll('acd', checkpointOf(hub, last, 'own'));
+  assert.deepEqual([hub.state.stable.seq, hub.state.slots.size], [last.seq, 0]);
+  hub.receive('a', hub.proposal(0, hub.batch(last.seq + 1, last)));
+  assert.deepEqual(hub.cast(), [`prepare 0/${last.seq + 1}`]);
+});
+
+test('a hub whose window is over asks for the signatures of a checkpoint also hubs that are no further: it could never vote again', () => {
+  const { hub, last } = withoutCheckpoints();
+  hub.wait(1);
+  hub.take({ type: 'peer.heard', from: 'c', view: 0, seq: last.seq });
+  const asked = hub.effects().filter(({ type }) => type === 'fetch');
+  assert.deepEqual(asked, [{ type: 'fetch', from: 'c', seq: last.seq }]);
+  hub.receiveAll('acd', checkpointOf(hub, last, 'own'));
+  hub.take({ type: 'peer.heard', from: 'c', view: 0, seq: last.seq });
+  assert.deepEqual(hub.effects(), []);
 });
 
 test('a hub tells of each other one whose state is not its own, whichever of the two it has first', () => {

@@ -1,6 +1,6 @@
 import { isCommitted, isStable } from './certificates.ts';
 import type { Committed, Stable } from './messages.ts';
-import { CALM_BATCHES, MOST_IN_FLIGHT, RESEND_MS, ROUND_TIMEOUT_MS } from './rules.ts';
+import { CALM_BATCHES, CHECKPOINT_INTERVAL, MOST_IN_FLIGHT, RESEND_MS, ROUND_TIMEOUT_MS, WINDOW } from './rules.ts';
 import { type ConsensusState, operationKey, type Pending } from './state.ts';
 import { castVote, committedDigest, putSlot, slotAt, type Turn } from './turn.ts';
 
@@ -66,13 +66,21 @@ export function hear(turn: Turn, from: string, view: number, seq: number): void 
   state.heard = new Map(state.heard).set(from, seq);
   // Who is a little behind while batches are decided has them by the votes that are on their way.
   const isLate = state.now >= state.appliedAt + RESEND_MS || Math.abs(seq - state.applied.seq) > MOST_IN_FLIGHT;
-  if (isLate && seq > state.applied.seq && state.applying === null)
-    turn.effects.push({ type: 'fetch', from, seq: state.applied.seq + 1 });
+  const wanted = wantedPlace(state);
+  if (isLate && seq >= wanted && state.applying === null) turn.effects.push({ type: 'fetch', from, seq: wanted });
   if (isLate && seq < state.applied.seq) turn.effects.push({ type: 'tellStanding', to: from });
   if (view >= state.view) return;
   if (state.newView) turn.effects.push({ type: 'send', to: from, signed: state.newView });
   const change = state.own.get('viewChange');
   if (change) turn.effects.push({ type: 'send', to: from, signed: change });
+}
+
+/**
+ * Returns the place from which a hub asks for the log. Where its window is over it lacks the signatures of a checkpoint, which come with the
+ * log up to there; the others have none to send again.
+ */
+function wantedPlace({ applied: { seq }, stable }: Pick<ConsensusState, 'applied' | 'stable'>): number {
+  return seq < stable.seq + WINDOW ? seq + 1 : seq - (seq % CHECKPOINT_INTERVAL);
 }
 
 /** Takes batches that follow the last one that it has, each with the commits of a quorum. */

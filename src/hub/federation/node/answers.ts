@@ -55,25 +55,32 @@ export class Answers {
   }
 
   /**
-   * Hands out the log from a place on, with the signatures of the newest checkpoint above it, or the state of a checkpoint where the log is
-   * pruned or that is far ahead.
+   * Hands out the log from a place on, or the state of a checkpoint where the log is pruned or that is far ahead; with the signatures of the
+   * newest checkpoint above it.
    */
   sendLog(to: string, seq: number): void {
-    const { journal, set, gossip, seq: applied, stable: newest } = this.#options;
+    const { set, gossip, seq: applied, stable: newest } = this.#options;
     if (seq > applied()) return;
     this.#serve(to, async () => {
-      const first = (await journal.firstKept()) ?? Number.POSITIVE_INFINITY;
-      const state = seq < first || applied() - seq > MOST_BEHIND ? await journal.stateFor(seq) : null;
-      if (state) {
-        gossip.sendTo(to, 'STATE_MANIFEST', { set, stable: state.stable, manifest: state.text });
-        return state.text.length;
-      }
-      const [entries] = seq < first ? [] : packed(await journal.entries(seq, MOST_ENTRIES, MOST_DATA_BYTES));
-      if (entries) gossip.sendTo(to, 'STATE_LOG', { set, entries });
+      const length = await this.#sendFrom(to, seq);
       const stable = newest();
-      if (entries && seq <= stable.seq) gossip.sendTo(to, 'CONSENSUS_MESSAGES', { set, messages: stable.votes });
-      return (entries ?? []).reduce((sum, { batch }) => sum + lengthOf(batch.operations), 0);
+      if (seq <= stable.seq) gossip.sendTo(to, 'CONSENSUS_MESSAGES', { set, messages: stable.votes });
+      return length;
     });
+  }
+
+  /** Sends a hub the log from a place on, or a state. @returns characters of that */
+  async #sendFrom(to: string, seq: number): Promise<number> {
+    const { journal, set, gossip, seq: applied } = this.#options;
+    const first = (await journal.firstKept()) ?? Number.POSITIVE_INFINITY;
+    const state = seq < first || applied() - seq > MOST_BEHIND ? await journal.stateFor(seq) : null;
+    if (state) {
+      gossip.sendTo(to, 'STATE_MANIFEST', { set, stable: state.stable, manifest: state.text });
+      return state.text.length;
+    }
+    const [entries] = seq < first ? [] : packed(await journal.entries(seq, MOST_ENTRIES, MOST_DATA_BYTES));
+    if (entries) gossip.sendTo(to, 'STATE_LOG', { set, entries });
+    return (entries ?? []).reduce((sum, { batch }) => sum + lengthOf(batch.operations), 0);
   }
 
   /** Hands out a part of a state by its hash. */

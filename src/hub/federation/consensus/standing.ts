@@ -44,12 +44,14 @@ export function noteApplied(turn: Turn, seq: number, digestOfState: string | nul
   if (slot.proposal === null && !state.slots.get(seq + 1)?.committed) fetchMore(turn);
 }
 
-/** Asks for what follows the last batch of a fetched log: one of the hubs that say to be further, in turn. */
+/** Asks for what follows the last batch of a fetched log: two of the hubs that say to be further, in turn, since one may be silent. */
 function fetchMore(turn: Turn): void {
   const { applied, heard } = turn.state;
   const further = [...heard].filter(([, seq]) => seq > applied.seq).map(([from]) => from);
-  const from = further.toSorted()[applied.seq % further.length];
-  if (from !== undefined) turn.effects.push({ type: 'fetch', from, seq: applied.seq + 1 });
+  const first = applied.seq % further.length;
+  const inTurn = [...further.toSorted(), ...further.toSorted()];
+  for (const from of new Set(inTurn.slice(first, first + 2)))
+    turn.effects.push({ type: 'fetch', from, seq: applied.seq + 1 });
 }
 
 /** Halts where the state is not the one that a quorum signed. */

@@ -100,6 +100,8 @@ export class Hub {
   /** Longest time that its database takes for a batch. */
   longestWriteMs = 5;
   #state: ConsensusState | null = null;
+  /** Whether it has lost its database. */
+  #hasForgotten = false;
   /** Number of the process: work of an earlier one is lost. */
   #life = 0;
   #numbers = 0;
@@ -141,6 +143,7 @@ export class Hub {
   /** Loses its database, and starts with an empty one: it does not know what it has signed. */
   forget(): void {
     this.crash();
+    this.#hasForgotten = true;
     const applied: Applied = { seq: 0, digest: '', time: 0, next: new Map() };
     this.#atCheckpoint = { seq: 0, manifest: '' };
     Object.assign(this.disk, { stable: EMPTY_LOG, applied, tables: '', manifest: '', chunks: new Map() });
@@ -246,6 +249,9 @@ export class Hub {
         return;
       case 'differs':
         return; // where honest hubs differ one of them halts
+      case 'forgotten':
+        if (!this.#hasForgotten) throw new Violation(`${this.key} does not know its commit of ${effect.seq}`);
+        return;
       case 'evidence':
         this.#world.evidence(this.key, effect.first.sender);
         return;

@@ -97,6 +97,7 @@ export async function startNode(
     rules: rulesOf(set, key.pubkey, isWellFormed),
     onEvidence,
     onFalse: () => undefined,
+    onForgotten: () => undefined,
     onTooLong: (type, bytes) => assert.fail(`${type} of ${bytes} bytes`),
     onTick: () => undefined,
     onHalt: (reason) => halts.push(reason)

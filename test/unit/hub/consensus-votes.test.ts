@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { isViewChange } from '../../../src/hub/federation/consensus/certificates.ts';
 import { type Batch, type Checkpoint, EMPTY_LOG, type Stable } from '../../../src/hub/federation/consensus/messages.ts';
 import { lostPlaceOf, phaseOf, splitOf } from '../../../src/hub/federation/consensus/phase.ts';
-import { CHECKPOINT_INTERVAL, MOST_AHEAD } from '../../../src/hub/federation/consensus/rules.ts';
+import { CHECKPOINT_INTERVAL, MOST_AHEAD, WINDOW } from '../../../src/hub/federation/consensus/rules.ts';
 import { type Restored, type StoredVote, unsignedOf } from '../../../src/hub/federation/consensus/state.ts';
 import { OneHub } from '../../federation/one-hub.ts';
 
@@ -314,6 +314,41 @@ test('a batch of another log is taken with its commits alone, behind the last on
   hub.write();
   hub.write();
   assert.equal(hub.state.applied.seq, 2);
+});
+
+test('a hub takes no more of a log than its window above what it has written', () => {
+  const hub = new OneHub('b');
+  let last: Batch | null = null;
+  const entries = Array.from({ length: WINDOW + 1 }, (_, at) => {
+    const batch = hub.batch(at + 1, last);
+    last = batch;
+    return { batch, votes: [...'acd'].map((sender) => hub.signed(sender, hub.vote('commit', 0, batch))) };
+  });
+  hub.take({ type: 'log.fetched', entries });
+  assert.deepEqual(Math.max(...hub.state.slots.keys()), WINDOW);
+  hub.write();
+  hub.take({ type: 'log.fetched', entries });
+  assert.deepEqual(Math.max(...hub.state.slots.keys()), WINDOW + 1);
+});
+
+test('a hub finds its own commit in a fetched log where its database has none: an old copy of that was put back', () => {
+  const { hub, batch } = preparing();
+  hub.receiveAll('cd', hub.vote('prepare', 0, batch));
+  const votes = hub.effects().flatMap((effect): StoredVote[] => {
+    if (effect.type !== 'vote') return [];
+    return [{ signed: hub.signed('b', effect.message), prepared: effect.prepared }];
+  });
+  const commit = hub.vote('commit', 0, batch);
+  const by = (...others: string[]) => others.map((sender) => hub.signed(sender, commit));
+  const forgotten = (restored: Partial<Restored>, of = by('a', 'b', 'c')) => {
+    const again = new OneHub('b', restored);
+    again.take({ type: 'log.fetched', entries: [{ batch, votes: of }] });
+    return again.effects().filter(({ type }) => type === 'forgotten');
+  };
+  assert.deepEqual(forgotten({}), [{ type: 'forgotten', seq: 1 }]);
+  assert.deepEqual(forgotten({ votes }), []);
+  assert.deepEqual(forgotten({ floor: 1 }), [], 'its log was set aside');
+  assert.deepEqual(forgotten({}, [...by('a', 'c', 'd'), hub.keys.forge('b', commit)]), [], 'that is not its own');
 });
 
 test('a hub fetches the log where it is far behind, or behind while nothing moves', () => {

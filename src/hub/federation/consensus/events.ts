@@ -51,6 +51,8 @@ export type Effect =
   | { readonly type: 'evidence'; readonly first: Signed<Message>; readonly second: Signed<Message> }
   /** A state after a batch that is not the one of this hub. */
   | { readonly type: 'differs'; readonly signed: Signed<Checkpoint> }
+  /** The log of another hub has a commit of this one that it does not know of. */
+  | { readonly type: 'forgotten'; readonly seq: number }
   /** A wish for a view, or the beginning of one, that its sender signed and that proves nothing. */
   | { readonly type: 'unproved'; readonly signed: Signed<ViewChange | NewView> }
   /** Its state differs from what a quorum signed. */

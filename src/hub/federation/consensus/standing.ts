@@ -85,14 +85,24 @@ function wantedPlace({ applied: { seq }, stable }: Pick<ConsensusState, 'applied
   return seq < stable.seq + WINDOW ? seq + 1 : seq - (seq % CHECKPOINT_INTERVAL);
 }
 
-/** Takes batches that follow the last one that it has, each with the commits of a quorum. */
+/** Takes batches that follow the last one that it has, each with the commits of a quorum; no more than it soon writes. */
 export function takeLog(turn: Turn, entries: readonly Committed[]): void {
+  const { applied } = turn.state;
   for (const entry of entries) {
     const { batch } = entry;
-    if (batch.seq <= turn.state.applied.seq || turn.state.slots.get(batch.seq)?.committed) continue;
+    if (batch.seq <= applied.seq || turn.state.slots.get(batch.seq)?.committed) continue;
+    if (batch.seq > applied.seq + WINDOW) return;
     if (batch.previous !== committedDigest(turn, batch.seq - 1) || !isCommitted(turn.rules, entry)) return;
+    if (hasForgotten(turn, entry)) turn.effects.push({ type: 'forgotten', seq: batch.seq });
     putSlot(turn, { ...slotAt(turn, batch.seq), committed: entry });
   }
+}
+
+/** Returns whether this hub has committed a place and does not know it: its database is older than that, or was lost. */
+function hasForgotten({ state, rules }: Turn, { batch: { seq }, votes }: Committed): boolean {
+  if (seq <= state.floor || state.slots.get(seq)?.prepared) return false;
+  const own = votes.find(({ sender }) => sender === rules.self);
+  return own !== undefined && own.message.kind === 'commit' && own.message.seq === seq && rules.isSigned(own);
 }
 
 /** Goes on from a state that replaced the database, where a quorum signed it. */

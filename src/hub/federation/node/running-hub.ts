@@ -165,6 +165,13 @@ export class RunningHub {
         const more = this.#refusals.take(`${what} ${peer}`);
         if (more !== null) log.warn({ peer, more }, `hub ${peer} lies, or its program differs: it sent ${what}`);
       },
+      onForgotten: (seq) => {
+        if (this.#refusals.take('forgotten') === null) return;
+        log.error(
+          { seq },
+          'this hub has signed batches that its database does not know of: an old copy was put back, it was lost, or a power loss took votes back; until it has the log of the others it counts as one that may lie'
+        );
+      },
       onTooLong: (type, bytes) =>
         log.error({ type, bytes }, 'a message to the other hubs is too long: none of them gets it'),
       onTick: () => {

@@ -57,6 +57,8 @@ interface ValidatorOptions {
   readonly onEvidence: (first: Signed<Message>, second: Signed<Message>) => void;
   /** Takes a hub that sent what no honest hub sends, and what that was. */
   readonly onFalse: (from: string, what: string) => void;
+  /** Takes the place of a batch that this hub has signed and does not know of. */
+  readonly onForgotten: (seq: number) => void;
   /** Takes a message that is too long for all hubs, with its bytes. */
   readonly onTooLong: (type: string, bytes: number) => void;
   /** Called after each look at the clock. */
@@ -319,7 +321,7 @@ export class ValidatorHub {
   }
 
   #carryOut(effect: Effect): void {
-    const { set, journal, rules, onEvidence, onFalse } = this.#options;
+    const { set, journal, rules, onEvidence, onFalse, onForgotten } = this.#options;
     const gossip = this.#gossip;
     switch (effect.type) {
       case 'vote':
@@ -361,6 +363,9 @@ export class ValidatorHub {
         return;
       case 'differs':
         onFalse(effect.signed.sender, `another state than this hub has after batch ${effect.signed.message.seq}`);
+        return;
+      case 'forgotten':
+        onForgotten(effect.seq);
         return;
       case 'evidence':
         if (!this.#evidence.isNew(effect.first)) return;

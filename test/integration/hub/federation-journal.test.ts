@@ -458,12 +458,15 @@ test('a part of a state that was changed on its way into the tables changes noth
   assert.deepEqual([(await late.journal.applied()).seq, await late.journal.stableState()], [0, null]);
 });
 
-test('states of some checkpoints are kept, and parts that none of them has are not', async () => {
+test('states of some checkpoints are kept, and parts that neither they have nor one that is being fetched are not', async () => {
   const { journal, connection } = await withCheckpoint(200);
   const { stable, text } = (await journal.stableState())!;
-  await journal.keepChunk('ab'.repeat(32), 'of no state');
-  await journal.keepStable(stable, 200);
+  const fetching = 'ff'.repeat(32);
+  for (const hash of ['ab'.repeat(32), fetching]) await journal.keepChunk(hash, 'of no state that is here');
   const hashes = async () => (await rows(connection, 'SELECT hash FROM consensus_chunks')).map(({ hash }) => hash);
+  await journal.keepStable(stable, 200, [fetching]);
+  assert.deepEqual(await hashes(), [...readManifest(text)!.chunks, fetching], 'of one that is on its way');
+  await journal.keepStable(stable, 200);
   assert.deepEqual(await hashes(), [...readManifest(text)!.chunks]);
   // Two times later nobody fetches it any more.
   for (const [at, time] of [1_700_000_600_000, 1_700_001_200_000].entries()) {
@@ -514,6 +517,7 @@ test('the log below a checkpoint has a bound in bytes, since one that lies has l
     await journal.keepStable(
       { seq, digest: String(entry!['digest']), state: states[seq - 1]!, votes: [] },
       1_000,
+      [],
       bytes
     );
     assert.equal(await journal.firstKept(), place < 3 ? 1 : CHECKPOINT_INTERVAL + 1);

@@ -272,10 +272,11 @@ test('a part that comes soon is not slow, though the clock was looked at long be
   const look = () => fetching.take({ type: 'clock.ticked', now, applied: 0, peers: ['b', 'c'] });
   look();
   now += 990;
-  assert.equal(fetching.isFetching, false);
+  assert.deepEqual([fetching.isFetching, fetching.parts], [false, []]);
   fetching.offer('b', stableBy('bcd'), offerAt(100).text);
   for (let turn = 0; turn < 3; turn++) await written;
   assert.deepEqual([asked, fetching.isFetching], [['b 0'], true]);
+  assert.deepEqual(fetching.parts, HASHES, 'a checkpoint of its own leaves them');
   now += 10;
   look();
   now += 10;

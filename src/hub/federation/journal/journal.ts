@@ -200,9 +200,15 @@ export class Journal {
    * Keeps a checkpoint that a quorum signed; votes at its place and below are needed no more, nor are older states.
    *
    * @param logKeep  batches below it that stay in the log
-   * @param mostBytes  bytes of all that stay there
+   * @param fetching  hashes of the parts of a state that is on its way: they stay
+   * @param mostBytes  bytes of all that stay in the log
    */
-  async keepStable(stable: Stable, logKeep: number, mostBytes = MOST_LOG_BYTES): Promise<void> {
+  async keepStable(
+    stable: Stable,
+    logKeep: number,
+    fetching: readonly string[] = [],
+    mostBytes = MOST_LOG_BYTES
+  ): Promise<void> {
     await this.#together(async () => {
       await this.#putStable(stable);
       const fetched = (await this.#fetchedPlaces()).slice(-KEPT_FETCHED);
@@ -214,7 +220,8 @@ export class Journal {
       ]);
       const kept = await rows(this.#connection, 'SELECT manifest FROM consensus_manifests');
       const used = kept.flatMap(({ manifest }) => readManifest(String(manifest))?.chunks ?? []);
-      await this.#connection.query('DELETE FROM consensus_chunks WHERE hash NOT IN (?)', [['', ...new Set(used)]]);
+      const needed = new Set([...used, ...fetching]);
+      await this.#connection.query('DELETE FROM consensus_chunks WHERE hash NOT IN (?)', [['', ...needed]]);
       await this.#removeLog(Math.max(0, stable.seq - logKeep, await this.#measure(stable.seq, mostBytes)));
     });
   }

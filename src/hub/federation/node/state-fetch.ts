@@ -45,6 +45,11 @@ export class StateFetch {
     return this.#state.transfer !== null;
   }
 
+  /** Hashes of the parts of the state that is on its way, those that are here included. */
+  get parts(): readonly string[] {
+    return this.#state.transfer?.offer.manifest.chunks ?? [];
+  }
+
   /** Takes an offer. It fetches only a state that a quorum signed and that is further than this hub. */
   offer(from: string, stable: Stable, text: string): void {
     const { rules, journal, write, position, onFalse, now } = this.#options;

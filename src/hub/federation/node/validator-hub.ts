@@ -304,7 +304,9 @@ export class ValidatorHub {
     this.#state = state;
     if (state.stable.seq > this.#stableSeq && state.applied.seq >= state.stable.seq) {
       this.#stableSeq = state.stable.seq;
-      this.#write(() => this.#options.journal.keepStable(state.stable, this.#options.logKeep));
+      const { journal, logKeep } = this.#options;
+      const { parts } = this.#fetching;
+      this.#write(() => journal.keepStable(state.stable, logKeep, parts));
     }
     for (const effect of effects) this.#carryOut(effect);
     this.#pace();

@@ -97,10 +97,17 @@ test('answers that a member sends over this hub spend nothing of what it says to
   const answer = (id: string) => pass(into, messageOf(ALICE, id, NOW, { to: BOB.pubkey }), link);
   const faults = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map(answer);
   assert.deepEqual([faults[0], faults[3], faults.at(-1)], [null, 'too many', 'too many'], 'they have a bound');
-  assert.equal(pass(into, messageOf(ALICE, 'vote'), link), null);
-  assert.equal(pass(into, messageOf(ALICE, 'forThisOne', NOW, { to: OWN.pubkey }), link), null);
-  assert.equal(pass(into, messageOf(ALICE, 'more'), link), null);
+  for (const id of ['vote', 'second', 'third']) assert.equal(pass(into, messageOf(ALICE, id), link), null);
   assert.equal(pass(into, messageOf(ALICE, 'tooMany'), link), 'too many');
+});
+
+test('a hub that has the log from another one hears the votes of that', () => {
+  const into = intake({ perMember: 3, perLink: 2_000 });
+  const link = { peer: ALICE.pubkey };
+  const answer = (id: string) => pass(into, messageOf(ALICE, id, NOW, { to: OWN.pubkey }), link);
+  const faults = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map(answer);
+  assert.deepEqual([faults[0], faults[3], faults.at(-1)], [null, 'too many', 'too many'], 'they have a bound');
+  for (const id of ['vote', 'second', 'third']) assert.equal(pass(into, messageOf(ALICE, id), link), null);
 });
 
 test('the leader hands on what all members submit, and spends nothing of its own by that', () => {
@@ -108,19 +115,36 @@ test('the leader hands on what all members submit, and spends nothing of its own
   const into = new GossipIntake(
     OWN.pubkey,
     () => MEMBERS,
-    { ...GOSSIP_LIMITS, perLink: 1_000 },
+    { ...GOSSIP_LIMITS, perLink: 20_000 },
     () => leader.pubkey
   );
   const link = { peer: ALICE.pubkey };
-  const say = (type: string, id: string, key = ALICE) =>
-    pass(into, signEnvelope({ type, id, timestamp: NOW, data: {} }, key), link);
-  const proposals = Array.from({ length: 12 }, (_, at) => say('CONSENSUS_MESSAGES', `p${at}`));
-  assert.deepEqual([proposals[5], proposals.at(-1)], [null, 'too many'], 'three times as much as a member');
+  const say = (type: string, id: string, key = ALICE, data: Envelope['data'] = {}) =>
+    pass(into, signEnvelope({ type, id, timestamp: NOW, data }, key), link);
+  const propose = (id: string, key = ALICE) =>
+    say('CONSENSUS_MESSAGES', id, key, { messages: [{ batch: 'x'.repeat(4_800) }] });
+  const proposals = Array.from({ length: 15 }, (_, at) => propose(`p${at}`));
+  assert.deepEqual([proposals[8], proposals.at(-1)], [null, 'too many'], 'three times as much as a member');
   assert.equal(say('HEARTBEAT', 'h'), null);
-  const others = Array.from({ length: 6 }, (_, at) => say('CONSENSUS_MESSAGES', `o${at}`, BOB));
+  const others = Array.from({ length: 5 }, (_, at) => propose(`o${at}`, BOB));
   assert.equal(others.at(-1), 'too many', 'who does not lead has no more than before');
   leader = BOB;
-  assert.equal(say('CONSENSUS_MESSAGES', 'v'), null, 'who led is heard as a member');
+  assert.equal(propose('v'), null, 'who led is heard as a member');
+});
+
+test('a leader has no more short messages than another member, since each one costs a signature check', () => {
+  const into = new GossipIntake(
+    OWN.pubkey,
+    () => MEMBERS,
+    { ...GOSSIP_LIMITS, perLink: 50_000 },
+    () => ALICE.pubkey
+  );
+  const link = { peer: ALICE.pubkey };
+  const data = { messages: Array.from({ length: 30 }, () => ({ vote: 'x'.repeat(300) })) };
+  const say = (at: number) =>
+    pass(into, signEnvelope({ type: 'CONSENSUS_MESSAGES', id: `v${at}`, timestamp: NOW, data }, ALICE), link);
+  const faults = Array.from({ length: 8 }, (_, at) => say(at));
+  assert.deepEqual([faults[3], faults.at(-1)], [null, 'too many']);
 });
 
 test('a connection that brings more than all members may say is not read, whatever it brings', () => {

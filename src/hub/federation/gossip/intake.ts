@@ -26,14 +26,14 @@ export interface GossipLimits {
   /** Messages a minute over a connection without a proved key. */
   readonly perStranger: number;
   /**
-   * Messages a minute that one member signs for all or for this hub, as many for other hubs alone, and, for each of the members, those over
-   * a member's connection. An honest hub signs two for each batch, and batches follow one another within milliseconds.
+   * Messages a minute that one member signs for all, as many for this hub alone and for other ones alone, and, for each of the members,
+   * those over a member's connection. An honest hub signs two for each batch, and batches follow one another within milliseconds.
    */
   readonly perMember: number;
   /**
    * Characters a minute of one member over a connection: what is in an envelope may cost a signature check for each few hundred. Those of
    * others that a member hands on count for these, so who is flooded is heard itself. What the leader proposes is what the others submit:
-   * for that it has as many for each member.
+   * for long proposals it has as many for each member.
    */
   readonly perLink: number;
   /** Wrong signatures a minute by which a member's connection is denied. */
@@ -53,24 +53,26 @@ export const GOSSIP_LIMITS: GossipLimits = {
 };
 
 const MINUTE_MS = 60_000;
-/** Shares of a member: of what is for all or for this hub, and of what is for another one alone. */
-const SHARES = 2;
+/** Shares of a member: of what is for all, for this hub alone, and for another one alone. */
+const SHARES = 3;
 /** Type of the messages that the leader proposes by. */
 const PROPOSALS = 'CONSENSUS_MESSAGES';
+/** Characters of a long proposal. Short messages cost a signature check each: a leader that lies has no more of them than another hub. */
+const LONG_PROPOSAL = 4_096;
 
 /** Returns the name under which a message is remembered. */
 function nameOf({ id, sig }: Envelope): string {
   return `${id} ${sig}`;
 }
 
-/** Returns whether a message is for another hub alone: this one hands it on at most. */
-function isForOther({ data: { to } }: Envelope, own: string): boolean {
-  return to !== undefined && to !== own;
+/** Returns the name of the share of its sender that a message counts for. */
+function shareOf({ sender, data: { to } }: Envelope, own: string): string {
+  return to === undefined ? sender : `${sender} for ${to === own ? 'this one' : 'another'}`;
 }
 
-/** Returns the name of a member's share. */
-function shareOf(sender: string, isForAnother: boolean): string {
-  return isForAnother ? `${sender} for another` : sender;
+/** Returns whether a message has long proposals for all, and nothing else that costs much. */
+function hasProposals({ type, data: { to, messages } }: Envelope, length: number): boolean {
+  return type === PROPOSALS && to === undefined && Array.isArray(messages) && length >= LONG_PROPOSAL * messages.length;
 }
 
 /** Messages of a running minute. */
@@ -86,7 +88,8 @@ interface Minute {
  * `admit` takes what arrives; `judge` takes the outcome of the signature check, which is the dear one and may run elsewhere. A message is
  * remembered when it is genuine, by its id and its signature together: who sends another's id keeps the genuine message from nobody, and
  * strangers fill no memory. Only genuine messages count for their sender, so nobody spends the share of another. What a member signs for
- * another hub alone has a share of its own: that hub may ask for answers all the time, over this one, to have their author refused here.
+ * another hub alone has a share of its own: that hub may ask for answers all the time, over this one, to have their author refused here. So
+ * has what it signs for this hub alone, which hears the votes of a hub that it has the log or the state from.
  */
 export class GossipIntake {
   readonly #own: string;
@@ -145,8 +148,8 @@ export class GossipIntake {
     }
     if (!this.#members().has(envelope.sender)) return 'no member';
     if (this.#seen.has(nameOf(envelope))) return 'seen before'; // it came twice while the first was checked
-    const share = shareOf(envelope.sender, isForOther(envelope, this.#own));
-    if (this.#count(this.#bySender, share, now).count > this.#limits.perMember) return 'too many';
+    if (this.#count(this.#bySender, shareOf(envelope, this.#own), now).count > this.#limits.perMember)
+      return 'too many';
     this.#forget(now);
     this.#seen.set(nameOf(envelope), now);
     return null;
@@ -181,9 +184,9 @@ export class GossipIntake {
     const minutes = this.#minutesOf(link);
     const isMember = link.peer !== null && sender !== null && this.#members().has(sender);
     const count = this.#count(minutes, '', now);
-    const isForAnother = envelope !== undefined && isForOther(envelope, this.#own);
-    const isProposal = envelope?.type === PROPOSALS && sender === this.#leader() && !isForAnother;
-    const share = isProposal ? `${sender} proposes` : isMember ? shareOf(sender, isForAnother) : 'others';
+    const isProposal = envelope !== undefined && sender === this.#leader() && hasProposals(envelope, length);
+    const ofMember = isMember && envelope ? shareOf(envelope, this.#own) : sender;
+    const share = isProposal ? `${sender} proposes` : isMember ? ofMember! : 'others';
     const mostLength = this.#limits.perLink * (isProposal ? this.#members().size : 1);
     return this.#count(minutes, share, now, length).length <= mostLength && count.count <= most;
   }

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { signingKey } from '../../../src/consensus/auth-signature.ts';
 import { type Envelope, signEnvelope } from '../../../src/hub/federation/gossip/envelope.ts';
 import { GOSSIP_LIMITS, GossipIntake, type Link } from '../../../src/hub/federation/gossip/intake.ts';
+import { SENT_AT_ONCE, SENT_PER_SECOND } from '../../../src/hub/federation/node/paced-gossip.ts';
 
 const OWN = signingKey('01'.repeat(32));
 const ALICE = signingKey('02'.repeat(32));
@@ -158,9 +159,18 @@ test('a connection that brings more than all members may say is not read, whatev
   assert.equal(pass(into, messageOf(ALICE, 'c', NOW + 60_000), link, NOW + 60_000), null);
 });
 
-test('the votes of an honest hub are taken at a hundred batches a second, two for each', () => {
-  assert.ok(GOSSIP_LIMITS.perMember >= 2 * 100 * 60);
+test('all that an honest hub says to all is taken, also where a connection stood still for half a minute', () => {
+  const seconds = (60_000 + GOSSIP_LIMITS.skewMs) / 1_000;
+  assert.ok(GOSSIP_LIMITS.perMember >= SENT_AT_ONCE + seconds * SENT_PER_SECOND);
   assert.ok(GOSSIP_LIMITS.mostRemembered >= 16 * GOSSIP_LIMITS.perMember, 'of a set of sixteen');
+});
+
+test('a member that signs too much is refused before its signatures are checked', () => {
+  const into = intake({ perMember: 3 });
+  const link = { peer: ALICE.pubkey };
+  const admitted = ['a', 'b', 'c', 'd'].map((id) => into.admit(JSON.stringify(messageOf(ALICE, id)), link, NOW));
+  assert.deepEqual([typeof admitted[2], admitted[3]], ['object', 'too many']);
+  assert.equal(pass(into, messageOf(BOB, 'e'), link), null);
 });
 
 test('a member whose connection brings wrong signatures is denied for ten minutes', () => {

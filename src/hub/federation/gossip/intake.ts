@@ -27,7 +27,7 @@ export interface GossipLimits {
   readonly perStranger: number;
   /**
    * Messages a minute that one member signs for all, as many for this hub alone and for other ones alone, and, for each of the members,
-   * those over a member's connection. An honest hub signs two for each batch, and batches follow one another within milliseconds.
+   * those over a member's connection. An honest hub keeps below that, however fast its leader is. @see PacedGossip
    */
   readonly perMember: number;
   /**
@@ -44,9 +44,9 @@ export interface GossipLimits {
 export const GOSSIP_LIMITS: GossipLimits = {
   skewMs: 30_000,
   rememberMs: 60_000,
-  mostRemembered: 200_000,
+  mostRemembered: 400_000,
   perStranger: 100,
-  perMember: 12_000,
+  perMember: 24_000,
   perLink: 64 * 1_048_576,
   mostForged: 100,
   denyMs: 600_000
@@ -183,12 +183,14 @@ export class GossipIntake {
     const most = link.peer === null ? this.#limits.perStranger : SHARES * this.#limits.perMember * this.#members().size;
     const minutes = this.#minutesOf(link);
     const isMember = link.peer !== null && sender !== null && this.#members().has(sender);
-    const count = this.#count(minutes, '', now);
+    const { count } = this.#count(minutes, '', now);
     const isProposal = envelope !== undefined && sender === this.#leader() && hasProposals(envelope, length);
     const ofMember = isMember && envelope ? shareOf(envelope, this.#own) : sender;
     const share = isProposal ? `${sender} proposes` : isMember ? ofMember! : 'others';
     const mostLength = this.#limits.perLink * (isProposal ? this.#members().size : 1);
-    return this.#count(minutes, share, now, length).length <= mostLength && count.count <= most;
+    const ofShare = this.#count(minutes, share, now, length);
+    // What `judge` would refuse is worth no signature check either.
+    return ofShare.length <= mostLength && ofShare.count <= this.#limits.perMember && count <= most;
   }
 
   #noteForged(peer: string, now: number): void {

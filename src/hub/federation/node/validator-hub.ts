@@ -20,6 +20,7 @@ import { Accused } from './accused.ts';
 import { Answers } from './answers.ts';
 import { Callers } from './callers.ts';
 import { Capabilities } from './capabilities.ts';
+import { PacedGossip } from './paced-gossip.ts';
 import { PricePublishing } from './price-publishing.ts';
 import { PriceRounds } from './price-rounds.ts';
 import { StateFetch } from './state-fetch.ts';
@@ -101,6 +102,7 @@ export class ValidatorHub {
   #isEnded = false;
   readonly #callers = new Callers();
   readonly #answers: Answers;
+  readonly #paced: PacedGossip;
   readonly #gossip: LongMessages;
   readonly #evidence = new Accused();
   readonly #fetching: StateFetch;
@@ -115,7 +117,8 @@ export class ValidatorHub {
   constructor(options: ValidatorOptions) {
     const { journal, rules, set, key, disabled, roundRules, roundJournal, onRound: onDecided } = options;
     this.#options = options;
-    const gossip = new LongMessages(options.gossip, options.onTooLong);
+    this.#paced = new PacedGossip(options.gossip);
+    const gossip = new LongMessages(this.#paced, options.onTooLong);
     this.#gossip = gossip;
     const write = (work: () => Promise<void>) => this.#write(work);
     const submit = (body: string) => this.submit(body);
@@ -230,7 +233,7 @@ export class ValidatorHub {
     this.#numbers += 1;
     const answer = this.#callers.wait(operation, writeTimeoutMs);
     this.#unkept.push(operation);
-    if (this.#unkept.length === 1) this.#write(() => this.#keepOperations());
+    if (this.#unkept.length === 1) this.#paced.inTurn(() => this.#write(() => this.#keepOperations()));
     return answer;
   }
 
@@ -328,7 +331,7 @@ export class ValidatorHub {
     switch (effect.type) {
       case 'vote':
         this.#unsigned.push(effect);
-        if (this.#unsigned.length === 1) this.#write(() => this.#vote());
+        if (this.#unsigned.length === 1) this.#paced.inTurn(() => this.#write(() => this.#vote()));
         return;
       case 'apply':
         this.#write(async () => {

@@ -64,7 +64,7 @@ const IS_PAST = `(t.status IN ('failed', 'expired') OR (t.status = 'voting' AND 
 const SURPLUS: readonly SurplusRows[] = [
   { table: 'validators', by: 'updated_at', where: "t.status = 'removed'" },
   { table: 'attestations', by: 'id', where: "t.status <> 'attested'" },
-  { table: 'swap_records', by: 'id', where: "t.status = 'initiated'" },
+  { table: 'swap_records', by: 'id', where: "t.status IN ('initiated', 'failed')" },
   { table: 'reorg_attestations', by: 'id', where: "t.status <> 'confirmed'" },
   { table: 'governance_proposals', by: 'id', where: IS_PAST }
 ];

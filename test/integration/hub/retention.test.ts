@@ -73,7 +73,7 @@ test('tables that everybody may write to are bounded in a hub without a key: pas
     `INSERT INTO attestations (attestation_id, source_chain, source_action_index, dest_chain, status, validator_count)
        SELECT CONCAT('LTC:', seq, ':BTC'), 'LTC', seq, 'BTC', IF(seq > 7, 'unverified', 'attested'), 0 FROM seq_1_to_10017`,
     `INSERT INTO swap_records (source_chain, source_action_index, dest_chain, status)
-       SELECT 'LTC', seq, 'BTC', IF(seq > 7, 'initiated', 'attested') FROM seq_1_to_10017`,
+       SELECT 'LTC', seq, 'BTC', IF(seq > 7, IF(seq % 2, 'initiated', 'failed'), 'attested') FROM seq_1_to_10017`,
     `INSERT INTO governance_proposals (${proposal})
        SELECT CONCAT('gov:', seq), 'standalone', IF(seq <= 5, 'SAME', CONCAT('P', seq)), '1',
          IF(seq <= 9, 'passed', IF(seq <= 17, 'voting', 'failed')), 1, IF(seq <= 12, 9e12, 2), '[]' FROM seq_1_to_10020`,

@@ -34,12 +34,12 @@ function newBatch(turn: Turn, seq: number): Batch | null {
   const next = new Map(before.next);
   const rankOf = ({ submitter, number }: Operation) => number - (before.next.get(submitter) ?? 0);
   const turnOf = ({ submitter }: Operation) => (keys.indexOf(submitter) + seq) % keys.length;
-  const waiting = [...turn.state.pending.values()].toSorted(
-    ({ operation: a }, { operation: b }) => rankOf(a) - rankOf(b) || turnOf(a) - turnOf(b)
-  );
+  const { applied, pending } = turn.state;
+  const waiting = [...pending.values()]
+    .filter(({ operation: { submitter, number } }) => number < (applied.next.get(submitter) ?? 0) + MOST_OF_ONE)
+    .toSorted(({ operation: a }, { operation: b }) => rankOf(a) - rankOf(b) || turnOf(a) - turnOf(b));
   for (const { operation } of waiting) {
     const { submitter, number, body } = operation;
-    if (number >= (turn.state.applied.next.get(submitter) ?? 0) + MOST_OF_ONE) continue;
     if (number !== (next.get(submitter) ?? 0)) continue;
     length += body.length;
     const isFirst = operations.length === 0 && before.length === 0;

@@ -64,7 +64,7 @@ export function troubleOf({ actor, standing, needed, stillMs }: SetFacts): SetTr
     return cause === undefined ? troubleBy('NO_QUORUM', reason) : { code: 'NO_QUORUM', reason, remedy: cause };
   }
   if (lost !== null) {
-    const reason = `it waits for the log that it had up to place ${lost} before --rejoin, and no connected hub has more than this one`;
+    const reason = `it waits for the log that it had up to place ${lost} before --rejoin, and no connected hub hands out more than this one has`;
     return { code: 'LOG_OUT_OF_ORDER', reason, remedy: LOST_REMEDY };
   }
   if (waiting === 0 || stillMs < PATIENCE_MS) return null;

@@ -141,9 +141,13 @@ test('a hub votes for no place of a log that was set aside, and does so again ab
   hub.receiveAll('cd', hub.vote('prepare', 0, first));
   assert.deepEqual(hub.cast(), [], 'it may have voted for another batch there');
   assert.equal(phaseOf(hub.state, hub.keys.rulesOf('b')), 'catchingUp');
-  assert.equal(lostPlaceOf(hub.state), 1, 'nobody is heard to have it');
-  hub.take({ type: 'peer.heard', from: 'c', view: 0, seq: 1 });
-  assert.equal(lostPlaceOf(hub.state), null);
+  const lost = (laterMs = 0) => lostPlaceOf({ ...hub.state, now: hub.state.now + laterMs }, hub.keys.rulesOf('b'));
+  assert.equal(lost(), 1, 'nobody is heard to have it');
+  hub.take({ type: 'peer.heard', from: 'c', view: 0, seq: Number.MAX_SAFE_INTEGER });
+  assert.equal(lost(), null);
+  assert.equal(lost(60_000), 1, 'one that lies says to have it, and hands nothing out');
+  hub.take({ type: 'peer.heard', from: 'd', view: 0, seq: 1 });
+  assert.equal(lost(60_000), null);
   hub.receiveAll('acd', hub.vote('commit', 0, first));
   hub.write();
   const second = hub.batch(2, first);

@@ -1,4 +1,4 @@
-import { leaderOf, MOST_IN_FLIGHT, type Rules } from './rules.ts';
+import { LONGEST_TIMEOUT_MS, leaderOf, MOST_IN_FLIGHT, type Rules } from './rules.ts';
 import type { ConsensusState, Slot } from './state.ts';
 
 /** States of the machine `validator`. */
@@ -23,10 +23,15 @@ export function isBehind({ heard, applied, floor, slots }: ConsensusState, { fau
   return [...heard.values()].filter((seq) => seq > applied.seq + MOST_IN_FLIGHT).length > faulty;
 }
 
-/** Returns the last place of a log that was set aside and that no hub has, as far as is heard; null where this one has it or can fetch more. */
-export function lostPlaceOf({ applied, floor, heard }: ConsensusState): number | null {
-  if (applied.seq >= floor || [...heard.values()].some((seq) => seq > applied.seq)) return null;
-  return floor;
+/**
+ * Returns the last place of a log that was set aside and that no hub has, as far as is heard; null where this one has it or can fetch more.
+ * Hubs that may lie are believed for a minute without a batch: one of them would hide for ever why this hub does not vote.
+ */
+export function lostPlaceOf(state: ConsensusState, { faulty }: Pick<Rules, 'faulty'>): number | null {
+  const { now, applied, appliedAt, floor, heard } = state;
+  const further = [...heard.values()].filter((seq) => seq > applied.seq).length;
+  const mayCome = further > faulty || (further > 0 && now < appliedAt + LONGEST_TIMEOUT_MS);
+  return applied.seq >= floor || mayCome ? null : floor;
 }
 
 /** Different states that hubs have signed after one batch; none of them is stable. */

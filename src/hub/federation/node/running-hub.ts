@@ -162,7 +162,8 @@ export class RunningHub {
         log.error({ first, second }, `hub ${first.sender} signed two messages for one place`);
       },
       onFalse: (peer, what) => {
-        const more = this.#refusals.take(`${what} ${peer}`);
+        // It chooses the keys and places that it names: of each hub that lies there is one cause, or it would use up all of them.
+        const more = this.#refusals.take(`false ${peer}`);
         if (more !== null) log.warn({ peer, more }, `hub ${peer} lies, or its program differs: it sent ${what}`);
       },
       onForgotten: (seq) => {

@@ -169,7 +169,7 @@ export class ValidatorHub {
 
   /** Last place of its log that was set aside, which neither this hub nor another one that it hears has now; null: it can be fetched. */
   get lost(): number | null {
-    return this.#state && lostPlaceOf(this.#state);
+    return this.#state && lostPlaceOf(this.#state, this.#options.rules);
   }
 
   /** States after one batch in which hubs differ, without a quorum for one of them; null where they agree. */

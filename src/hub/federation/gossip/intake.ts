@@ -44,9 +44,9 @@ export interface GossipLimits {
 export const GOSSIP_LIMITS: GossipLimits = {
   skewMs: 30_000,
   rememberMs: 60_000,
-  mostRemembered: 400_000,
+  mostRemembered: 300_000,
   perStranger: 100,
-  perMember: 24_000,
+  perMember: 18_000,
   perLink: 64 * 1_048_576,
   mostForged: 100,
   denyMs: 600_000

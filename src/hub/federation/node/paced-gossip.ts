@@ -2,10 +2,10 @@ import type { Gossip } from '../gossip/long-messages.ts';
 import { AnswerShares } from './answer-share.ts';
 
 /**
- * Messages for all that a hub sends at once, and a second from then on. Others take 24,000 a minute of one member: so many do not come
+ * Messages for all that a hub sends at once, and a second from then on. Others take 18,000 a minute of one member: so many do not come
  * together even where a connection stood still for half a minute, which is the longest time that a message is worth reading.
  */
-export const [SENT_AT_ONCE, SENT_PER_SECOND] = [1_500, 240];
+export const [SENT_AT_ONCE, SENT_PER_SECOND] = [1_500, 180];
 
 /**
  * Connections to the other hubs, as a hub speaks there that spends no more than its share. A leader that lies chooses how many batches there

@@ -116,18 +116,18 @@ test('the leader hands on what all members submit, and spends nothing of its own
   const into = new GossipIntake(
     OWN.pubkey,
     () => MEMBERS,
-    { ...GOSSIP_LIMITS, perLink: 20_000 },
+    { ...GOSSIP_LIMITS, perLink: 30_000 },
     () => leader.pubkey
   );
   const link = { peer: ALICE.pubkey };
   const say = (type: string, id: string, key = ALICE, data: Envelope['data'] = {}) =>
     pass(into, signEnvelope({ type, id, timestamp: NOW, data }, key), link);
   const propose = (id: string, key = ALICE) =>
-    say('CONSENSUS_MESSAGES', id, key, { messages: [{ batch: 'x'.repeat(4_800) }] });
-  const proposals = Array.from({ length: 15 }, (_, at) => propose(`p${at}`));
-  assert.deepEqual([proposals[8], proposals.at(-1)], [null, 'too many'], 'three times as much as a member');
+    say('CONSENSUS_MESSAGES', id, key, { messages: [{ batch: 'x'.repeat(9_600) }] });
+  const proposals = Array.from({ length: 12 }, (_, at) => propose(`p${at}`));
+  assert.deepEqual([proposals[9], proposals.at(-1)], [null, 'too many'], 'three times as much as a member');
   assert.equal(say('HEARTBEAT', 'h'), null);
-  const others = Array.from({ length: 5 }, (_, at) => propose(`o${at}`, BOB));
+  const others = Array.from({ length: 4 }, (_, at) => propose(`o${at}`, BOB));
   assert.equal(others.at(-1), 'too many', 'who does not lead has no more than before');
   leader = BOB;
   assert.equal(propose('v'), null, 'who led is heard as a member');

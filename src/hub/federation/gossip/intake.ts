@@ -33,7 +33,7 @@ export interface GossipLimits {
   /**
    * Characters a minute of one member over a connection: what is in an envelope may cost a signature check for each few hundred. Those of
    * others that a member hands on count for these, so who is flooded is heard itself. What the leader proposes is what the others submit:
-   * for long proposals it has as many for each member.
+   * for what is long in it, it has as many for each member.
    */
   readonly perLink: number;
   /** Wrong signatures a minute by which a member's connection is denied. */
@@ -57,8 +57,8 @@ const MINUTE_MS = 60_000;
 const SHARES = 3;
 /** Type of the messages that the leader proposes by. */
 const PROPOSALS = 'CONSENSUS_MESSAGES';
-/** Characters of a long proposal. Short messages cost a signature check each: a leader that lies has no more of them than another hub. */
-const LONG_PROPOSAL = 4_096;
+/** Characters of each that are its sender's: a leader that lies has no more messages checked than another hub. */
+const CHECKED_EACH = 1_024;
 
 /** Returns the name under which a message is remembered. */
 function nameOf({ id, sig }: Envelope): string {
@@ -70,9 +70,10 @@ function shareOf({ sender, data: { to } }: Envelope, own: string): string {
   return to === undefined ? sender : `${sender} for ${to === own ? 'this one' : 'another'}`;
 }
 
-/** Returns whether a message has long proposals for all, and nothing else that costs much. */
-function hasProposals({ type, data: { to, messages } }: Envelope, length: number): boolean {
-  return type === PROPOSALS && to === undefined && Array.isArray(messages) && length >= LONG_PROPOSAL * messages.length;
+/** Returns the characters of what others submit in the proposals of a leader. @param length  of the whole message */
+function proposedIn({ type, data: { to, messages } }: Envelope, length: number): number {
+  if (type !== PROPOSALS || to !== undefined || !Array.isArray(messages)) return 0;
+  return Math.max(0, length - CHECKED_EACH * messages.length);
 }
 
 /** Messages of a running minute. */
@@ -184,13 +185,13 @@ export class GossipIntake {
     const minutes = this.#minutesOf(link);
     const isMember = link.peer !== null && sender !== null && this.#members().has(sender);
     const { count } = this.#count(minutes, '', now);
-    const isProposal = envelope !== undefined && sender === this.#leader() && hasProposals(envelope, length);
-    const ofMember = isMember && envelope ? shareOf(envelope, this.#own) : sender;
-    const share = isProposal ? `${sender} proposes` : isMember ? ofMember! : 'others';
-    const mostLength = this.#limits.perLink * (isProposal ? this.#members().size : 1);
-    const ofShare = this.#count(minutes, share, now, length);
-    // What `judge` would refuse is worth no signature check either.
-    return ofShare.length <= mostLength && ofShare.count <= this.#limits.perMember && count <= most;
+    const proposed = envelope && isMember && sender === this.#leader() ? proposedIn(envelope, length) : 0;
+    const ofProposals = proposed > 0 ? this.#count(minutes, `${sender} proposes`, now, proposed).length : 0;
+    const share = isMember ? (envelope ? shareOf(envelope, this.#own) : sender) : 'others';
+    const ofShare = this.#count(minutes, share, now, length - proposed);
+    const { perLink, perMember } = this.#limits;
+    if (ofProposals > perLink * this.#members().size || ofShare.length > perLink) return false;
+    return ofShare.count <= perMember && count <= most; // what `judge` would refuse is worth no signature check either
   }
 
   #noteForged(peer: string, now: number): void {

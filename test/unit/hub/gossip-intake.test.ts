@@ -111,6 +111,12 @@ test('a hub that has the log from another one hears the votes of that', () => {
   for (const id of ['vote', 'second', 'third']) assert.equal(pass(into, messageOf(ALICE, id), link), null);
 });
 
+test('a member that dials again has no more than by one connection', () => {
+  const into = intake({ perLink: 1_000 });
+  const faults = ['a', 'b', 'c', 'd'].map((id) => pass(into, messageOf(ALICE, id), { peer: ALICE.pubkey }));
+  assert.deepEqual([faults[0], faults.at(-1)], [null, 'too many']);
+});
+
 test('the leader hands on what all members submit, and spends nothing of its own by that', () => {
   let leader = ALICE;
   const into = new GossipIntake(

@@ -99,8 +99,10 @@ export class GossipIntake {
   readonly #leader: () => string | null;
   /** By id and signature, when it came; the oldest first. */
   readonly #seen = new Map<string, number>();
-  /** By connection, messages under no name, and characters under that of a member. */
-  readonly #byLink = new WeakMap<Link, Map<string, Minute>>();
+  /** By member whose connection it is, messages under no name, and characters under that of a member: one that dials again has no more. */
+  readonly #byPeer = new Map<string, Map<string, Minute>>();
+  /** The same of connections without a proved key. */
+  readonly #byStranger = new WeakMap<Link, Map<string, Minute>>();
   readonly #bySender = new Map<string, Minute>();
   readonly #forged = new Map<string, Minute>();
   readonly #deniedUntil = new Map<string, number>();
@@ -174,8 +176,10 @@ export class GossipIntake {
   }
 
   #minutesOf(link: Link): Map<string, Minute> {
-    const minutes = this.#byLink.get(link) ?? new Map<string, Minute>();
-    this.#byLink.set(link, minutes);
+    const { peer } = link;
+    const minutes = (peer === null ? this.#byStranger.get(link) : this.#byPeer.get(peer)) ?? new Map<string, Minute>();
+    if (peer === null) this.#byStranger.set(link, minutes);
+    else this.#byPeer.set(peer, minutes);
     return minutes;
   }
 

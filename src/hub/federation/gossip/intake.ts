@@ -167,12 +167,11 @@ export class GossipIntake {
     return false;
   }
 
-  /** Counts all that a connection brings, before it is read. It is more than the others' shares by all ways, which it hands on. */
+  /** Counts all that a connection brings, before it is read: it hands on all shares of the others at most, and what their leader proposes. */
   #mayBring(link: Link, { length }: string, now: number): boolean {
     if (link.peer === null) return true;
-    return (
-      this.#count(this.#minutesOf(link), 'all', now, length).length <= this.#limits.perLink * this.#members().size ** 2
-    );
+    const most = (SHARES + 1) * this.#limits.perLink * this.#members().size;
+    return this.#count(this.#minutesOf(link), 'all', now, length).length <= most;
   }
 
   #minutesOf(link: Link): Map<string, Minute> {

@@ -1,3 +1,5 @@
+import { isSignedMessage } from '../consensus/reading.ts';
+import { lengthOf } from '../consensus/rules.ts';
 import { type Envelope, type EnvelopeFault, readEnvelope } from './envelope.ts';
 
 /** Reason why a message goes no further. */
@@ -33,7 +35,7 @@ export interface GossipLimits {
   /**
    * Characters a minute of one member over a connection: what is in an envelope may cost a signature check for each few hundred. Those of
    * others that a member hands on count for these, so who is flooded is heard itself. What the leader proposes is what the others submit:
-   * for what is long in it, it has as many for each member.
+   * for the bodies of these operations it has as many for each member.
    */
   readonly perLink: number;
   /** Wrong signatures a minute by which a member's connection is denied. */
@@ -57,9 +59,6 @@ const MINUTE_MS = 60_000;
 const SHARES = 3;
 /** Type of the messages that the leader proposes by. */
 const PROPOSALS = 'CONSENSUS_MESSAGES';
-/** Characters of each that are its sender's: a leader that lies has no more messages checked than another hub. */
-const CHECKED_EACH = 1_024;
-
 /** Returns the name under which a message is remembered. */
 function nameOf({ id, sig }: Envelope): string {
   return `${id} ${sig}`;
@@ -70,10 +69,13 @@ function shareOf({ sender, data: { to } }: Envelope, own: string): string {
   return to === undefined ? sender : `${sender} for ${to === own ? 'this one' : 'another'}`;
 }
 
-/** Returns the characters of what others submit in the proposals of a leader. @param length  of the whole message */
-function proposedIn({ type, data: { to, messages } }: Envelope, length: number): number {
+/** Returns the characters that others have submitted, of a message by which a leader proposes: no signature is checked for these. */
+function proposedIn({ type, data: { to, messages } }: Envelope): number {
   if (type !== PROPOSALS || to !== undefined || !Array.isArray(messages)) return 0;
-  return Math.max(0, length - CHECKED_EACH * messages.length);
+  const lengths = messages
+    .filter(isSignedMessage)
+    .map(({ message }) => (message.kind === 'prePrepare' ? lengthOf(message.batch.operations) : 0));
+  return lengths.reduce((sum, each) => sum + each, 0);
 }
 
 /** Messages of a running minute. */
@@ -188,7 +190,7 @@ export class GossipIntake {
     const minutes = this.#minutesOf(link);
     const isMember = link.peer !== null && sender !== null && this.#members().has(sender);
     const { count } = this.#count(minutes, '', now);
-    const proposed = envelope && isMember && sender === this.#leader() ? proposedIn(envelope, length) : 0;
+    const proposed = envelope && isMember && sender === this.#leader() ? proposedIn(envelope) : 0;
     const ofProposals = proposed > 0 ? this.#count(minutes, `${sender} proposes`, now, proposed).length : 0;
     const share = isMember ? (envelope ? shareOf(envelope, this.#own) : sender) : 'others';
     const ofShare = this.#count(minutes, share, now, length - proposed);

@@ -4,7 +4,7 @@ import { MatterBook } from '../../../lab/federation/matter-book.ts';
 import { signingKey } from '../../../src/consensus/auth-signature.ts';
 import { type HubSet, matterRulesOf, setIdOf, signFact } from '../../../src/hub/federation/gossip/signatures.ts';
 import { type MatterStep, matterBodyOf, readMatter } from '../../../src/hub/federation/matters/operations.ts';
-import { attestationId, type Swap } from '../../../src/hub/federation/matters/records.ts';
+import { type Attestation, attestationId, type Swap } from '../../../src/hub/federation/matters/records.ts';
 import { actionStatement } from '../../../src/hub/federation/matters/rules.ts';
 import { destinationId, type SwapWithActions } from '../../../src/hub/federation/matters/swaps.ts';
 import { type Answer, type Question, Witness } from '../../../src/hub/federation/node/witness.ts';
@@ -122,6 +122,41 @@ test('a question that is over is closed by one hub after the other, and not agai
   assert.ok(!witness.concerns({ seq: 1, time: endsAt - 1, previous: '', operations: [] }));
   for (let at = 0; at < 20_000; at += 50) witness.tick(endsAt + at);
   assert.deepEqual(bodies, [matterBodyOf({ type: 'close', endsAt })]);
+});
+
+test('a hub moves on a swap that can be settled, however many questions about others the set refuses', async () => {
+  const bodies: string[] = [];
+  const action = { kind: 'attestation', status: 'attested', decidedAt: START } as unknown as Attestation;
+  const swapOf = (index: number, destination?: Attestation): SwapWithActions => ({
+    swap: { chain: 'BTC', index, destination: 'LTC', destinationIndex: index, status: 'attested' } as Swap,
+    source: action,
+    destination
+  });
+  const asking = Array.from({ length: 120 }, (_, at) => swapOf(at + 1));
+  const witness = new Witness({
+    key: MEMBERS[0]!,
+    set: setIdOf(SET),
+    keys: SET.keys,
+    readOpen: async () => [],
+    readSwaps: async () => [...asking, swapOf(500, action)],
+    waiting: () => [],
+    submit: async (body) => {
+      bodies.push(body);
+      throw new Error('refused');
+    }
+  });
+  await witness.load();
+  witness.tick(START);
+  assert.deepEqual(readMatter(bodies[0]!), {
+    type: 'swap',
+    chain: 'BTC',
+    index: 500,
+    destination: 'LTC',
+    destinationIndex: 500
+  });
+  for (let turn = 1; turn <= 2; turn++) witness.tick(START + turn * 30_000);
+  assert.equal(bodies.length, 150);
+  assert.equal(new Set(bodies).size, 121, 'each question has its turn');
 });
 
 test('a hub moves on the swaps that it began, each step once in a while, and none of others', async () => {

@@ -66,7 +66,7 @@ export class Witness {
   readonly #options: WitnessOptions;
   #open: readonly Matter[] = [];
   #swaps: readonly SwapWithActions[] = [];
-  /** Steps of swaps that were submitted, each with its time in epoch milliseconds. */
+  /** Steps of swaps that were submitted, each with its last time in epoch milliseconds. */
   readonly #moved = new Map<string, number>();
   /** Matters, with their turns, whose word is on its way into the log. */
   readonly #sent = new Set<string>();
@@ -128,13 +128,25 @@ export class Witness {
     this.#driveSwaps(now);
   }
 
-  /** Moves the swaps on that this hub began; those of others are theirs, and cost this one nothing. */
+  /**
+   * Moves the swaps on that this hub began; those of others are theirs, and cost this one nothing. A swap that can be moved on comes before
+   * questions, and of these those that were asked longest ago: the set takes few in an hour, and refuses the others.
+   */
   #driveSwaps(now: number): void {
-    for (const [step, at] of this.#moved) if (now >= at + AGAIN_MS) this.#moved.delete(step);
-    for (const swap of this.#swaps) {
-      const step = dueStep(swap, now);
-      const body = step && matterBodyOf(step);
-      if (!body || this.#moved.has(body) || this.#moved.size >= MOST_MOVED) continue;
+    const due = new Map(
+      this.#swaps.flatMap((swap): [body: string, isQuestion: boolean][] => {
+        const step = dueStep(swap, now);
+        return step ? [[matterBodyOf(step), step.type !== 'swap']] : [];
+      })
+    );
+    const triedAt = (body: string) => this.#moved.get(body) ?? 0;
+    const isTried = (body: string) => now < triedAt(body) + AGAIN_MS;
+    for (const body of this.#moved.keys()) if (!due.has(body) && !isTried(body)) this.#moved.delete(body);
+    const left = MOST_MOVED - [...this.#moved.keys()].filter(isTried).length;
+    const next = [...due]
+      .filter(([body]) => !isTried(body))
+      .toSorted(([a, asks], [b, other]) => Number(asks) - Number(other) || triedAt(a) - triedAt(b));
+    for (const [body] of next.slice(0, left)) {
       this.#moved.set(body, now);
       this.#options.submit(body).catch(() => undefined); // it is tried again
     }

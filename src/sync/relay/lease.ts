@@ -43,6 +43,8 @@ export class Lease {
   #until = 0;
   #term = new AbortController();
   #holder: string | null = null;
+  /** Another one's entry, and `performance.now()` when it was seen first. */
+  #seen = { revision: 0, at: 0 };
 
   constructor(options: LeaseOptions) {
     this.#options = options;
@@ -139,7 +141,13 @@ export class Lease {
     this.#holder = isFree ? null : found.string();
     if (!this.#options.mayHold()) return null;
     if (isFree) return bucket.create(key, holder);
-    return this.#holder === holder ? bucket.update(key, holder, found.revision) : null;
+    return this.#isOver(found.revision) || this.#holder === holder ? bucket.update(key, holder, found.revision) : null;
+  }
+
+  /** Returns whether an entry has stood for longer than a lease: NATS keeps it for longer where its clocks or its bucket are wrong. */
+  #isOver(revision: number): boolean {
+    if (revision !== this.#seen.revision) this.#seen = { revision, at: performance.now() };
+    return performance.now() - this.#seen.at > LEASE_MS;
   }
 
   #end(): void {

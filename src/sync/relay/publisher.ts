@@ -7,7 +7,7 @@ import type { Broadcast } from '../../wire/data/broadcast.ts';
 import { type DatabaseId, databaseKey, sameBlock } from '../../wire/data/database.ts';
 import { Lease } from './lease.ts';
 import type { Nats, NatsLink } from './link.ts';
-import { markOf, pointRecord, recordsOf } from './record.ts';
+import { lifeOf, markOf, pointRecord, recordsOf } from './record.ts';
 import { DamagedSpool, Spool } from './spool.ts';
 import { DatabaseStream, type StreamLimits, streamName } from './stream.ts';
 import { findCommonEnd } from './take-over.ts';
@@ -76,6 +76,8 @@ export class DatabasePublisher {
   #lease: Lease | undefined;
   #spooling: Promise<unknown> = Promise.resolve();
   #point: ResumePoint | undefined;
+  /** The source's start that the spool told of last; undefined: this process has spooled nothing. */
+  #life: string | undefined;
   /** Position of this process's last `break`: what follows it is of this process alone. */
   #breakAt: number | undefined;
   /** Whether this process has written the stream. */
@@ -148,7 +150,8 @@ export class DatabasePublisher {
       this.#log.info({ height: before.height }, 'the stream does not continue where it ended: subscribers catch up');
       await this.#break(spool, isMoved ? after : before);
     }
-    if (messages.length === 0 && spool.last?.mark === markOf(after)) return;
+    const isOtherLife = lifeOf(after) !== this.#life;
+    if (messages.length === 0 && spool.last?.mark === markOf(after) && !isOtherLife) return;
     const { records, bytes } = spool.waiting;
     if (records >= MAX_RECORDS || bytes >= maxBacklogBytes) {
       this.#log.warn(
@@ -156,12 +159,16 @@ export class DatabasePublisher {
         'too many messages wait for NATS: they are dropped, and subscribers of the stream catch up; check NATS'
       );
       await this.#break(spool, after);
-    } else await spool.append(recordsOf(id, messages, before, after));
+    } else {
+      await spool.append(recordsOf(id, messages, before, after, isOtherLife));
+      this.#life = lifeOf(after);
+    }
   }
 
   /** Drops all that waits: the stream continues at this point. */
   async #break(spool: Spool, point: ResumePoint): Promise<void> {
     await spool.restart(pointRecord('break', this.#options.id, point));
+    this.#life = lifeOf(point);
     this.#breakAt = spool.first;
   }
 
@@ -299,7 +306,7 @@ export class DatabasePublisher {
   async #findPlace(stream: DatabaseStream, spool: Spool, lease: Lease): Promise<Place> {
     const last = await stream.last();
     const sequence = last?.sequence ?? 0;
-    if (last?.publisher === spool.publisher && last.position + 1 >= spool.first && last.position < spool.next) {
+    if (last?.publisher === spool.publisher && spool.mayHave(last)) {
       await this.#change((each) => each.forget(last.position));
       return { next: last.position + 1, sequence };
     }

@@ -47,12 +47,23 @@ export function markOf({ height, hashes, reorgs = 0, recent, unsettled, learned 
   return createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 32);
 }
 
-/** Returns the records of one broadcast. @param after the resume point that was kept with it */
+/** Returns the name of the source's start. */
+export function lifeOf({ lives }: ResumePoint): string | undefined {
+  return lives?.at(-1)?.id;
+}
+
+/**
+ * Returns the records of one broadcast.
+ *
+ * @param after the resume point that was kept with it
+ * @param isOtherLife whether the records before are of another start of the source
+ */
 export function recordsOf(
   id: DatabaseId,
   messages: readonly Broadcast[],
   before: ResumePoint,
-  after: ResumePoint
+  after: ResumePoint,
+  isOtherLife: boolean
 ): RelayRecord[] {
   const records = messages.map(({ type, height, bytes, names }): RelayRecord => {
     const hashes = type === 'reorg' ? after.hashes : names?.hashes;
@@ -60,7 +71,7 @@ export function recordsOf(
     const hash = hashes ? blockText(hashes) : null;
     return record({ type, height, hash, previous, reorgs: after.reorgs ?? 0, schema: names?.schema ?? null }, bytes);
   });
-  const isNews = after.learned?.id !== before.learned?.id || after.lives?.at(-1)?.id !== before.lives?.at(-1)?.id;
+  const isNews = isOtherLife || after.learned?.id !== before.learned?.id;
   if (isNews || records.length === 0) records.push(pointRecord('point', id, after));
   const last = records.at(-1)!;
   return [...records.slice(0, -1), { ...last, head: { ...last.head, mark: markOf(after) } }];

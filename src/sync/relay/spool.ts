@@ -111,6 +111,16 @@ export class Spool {
     return ends.length === 1 ? ends[0]!.at : null;
   }
 
+  /**
+   * Returns whether what follows a message of the stream is here. A directory that was restored gives its positions to other messages;
+   * a `point` may be one by which the stream was taken over.
+   */
+  mayHave({ position, type, sha256 }: Pick<RecordHead, 'type' | 'sha256'> & { readonly position: number }): boolean {
+    if (position + 1 < this.first || position >= this.next) return false;
+    const head = this.#find(position)?.entry.head;
+    return head === undefined || type === 'point' || head.sha256 === sha256;
+  }
+
   /** Adds records; durable when it returns. After an error only `restart` may follow. */
   async append(records: readonly RelayRecord[]): Promise<void> {
     const before = this.#segments.at(-1);
@@ -153,15 +163,21 @@ export class Spool {
 
   /** @throws {Error} when it is not there, or is not what was written */
   async read(position: number): Promise<RelayRecord> {
-    const segment = this.#segments.find((each) => position >= each.first && position < endOf(each));
-    const entry = segment?.entries[position - segment.first];
-    if (!segment || !entry) throw new Error(`record ${position} is not in the spool`);
+    const found = this.#find(position);
+    if (!found) throw new Error(`record ${position} is not in the spool`);
+    const { segment, entry } = found;
     const body = Buffer.alloc(entry.head.size);
     await segment.file.read(body, 0, body.length, entry.at);
     const { head } = entry;
     if (createHash('sha256').update(body).digest('hex') !== head.sha256)
       throw new DamagedSpool(`record ${position} is not what was written to ${segment.path}`);
     return { head, body };
+  }
+
+  #find(position: number): { readonly segment: Segment; readonly entry: Entry } | undefined {
+    const segment = this.#segments.find((each) => position >= each.first && position < endOf(each));
+    const entry = segment?.entries[position - segment.first];
+    return segment && entry && { segment, entry };
   }
 
   async close(): Promise<void> {

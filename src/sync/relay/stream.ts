@@ -2,7 +2,7 @@ import type { ObjectStore } from '@nats-io/obj';
 import type { DatabaseId } from '../../wire/data/database.ts';
 import { MAX_MESSAGE_BYTES } from '../../wire/data/messages.ts';
 import type { Nats } from './link.ts';
-import type { RelayRecord } from './record.ts';
+import type { RecordHead, RelayRecord } from './record.ts';
 
 /** A longer body goes to the object store; NATS takes 1 MiB at most unless it is told otherwise. */
 const MAX_INLINE_BYTES = 512 * 2 ** 10;
@@ -28,6 +28,8 @@ interface LastMessage {
   /** Publisher of the last message that has one, and its position; empty and 0 where none has. */
   readonly publisher: string;
   readonly position: number;
+  readonly type: RecordHead['type'];
+  readonly sha256: string;
 }
 
 /** A message at the end of a stream. */
@@ -100,7 +102,13 @@ export class DatabaseStream {
     for (let left = MOST_OF_NOBODY; left > 0 && found && !found.header.has('Platform-Publisher'); left--)
       found = found.seq > 1 ? await streams.getMessage(this.#name, { seq: found.seq - 1 }) : null;
     const headerOf = (name: string) => found?.header.get(`Platform-${name}`) ?? '';
-    return { sequence: last.seq, publisher: headerOf('Publisher'), position: Number(headerOf('Position')) };
+    return {
+      sequence: last.seq,
+      publisher: headerOf('Publisher'),
+      position: Number(headerOf('Position')),
+      type: headerOf('Type') as RecordHead['type'],
+      sha256: headerOf('Sha256')
+    };
   }
 
   /**

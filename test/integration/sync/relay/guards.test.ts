@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { silentLogger } from '../../../../src/log.ts';
@@ -100,4 +100,50 @@ test('a server takes a stream over with a break behind a block that may get amen
   const types = await second.types();
   assert.match(types[2] ?? '', /^break [01]$/);
   assert.equal(types.at(-1), 'block 2');
+});
+
+test('a start of the source is told by the stream, also one that changed nothing else', async () => {
+  const source = new RelaySource(nats, 'started');
+  const directory = temporaryDirectory('relay');
+  const first = { ...pointAt(0, 'a', 0), lives: [{ id: 'one', from: -1 }] };
+  const relay = openRelay(nats, { directory });
+  await source.keep(relay, first);
+  await source.isPublished(relay);
+  await relay.close();
+  const successor = openRelay(nats, { directory });
+  await source.keep(successor, { ...first, lives: [...first.lives, { id: 'two', from: 0 }] });
+  await source.isPublished(successor);
+  const messages = await nats.read(source.stream);
+  const lives = messages.map(({ head, text }) => [head['Type'], JSON.parse(text).lives.at(-1).id]);
+  assert.deepEqual(lives, [
+    ['break', 'one'],
+    ['point', 'two']
+  ]);
+});
+
+test('a state directory that was restored skips nothing: its positions are of other messages than those of the stream', async () => {
+  const source = new RelaySource(nats, 'restored');
+  const [directory, backup] = [temporaryDirectory('relay'), join(temporaryDirectory('backup'), 'relay')];
+  const before = openRelay(nats, { directory });
+  await source.keep(before);
+  for (let height = 1; height <= 5; height++) await source.block(before);
+  await source.isPublished(before);
+  await before.close();
+  cpSync(directory, backup, { recursive: true });
+  const after = openRelay(nats, { directory });
+  await source.keep(after);
+  for (let height = 6; height <= 8; height++) await source.block(after);
+  await source.isPublished(after);
+  await after.close();
+
+  await nats.end();
+  const restored = new RelaySource(nats, 'restored');
+  const relay = openRelay(nats, { directory: backup });
+  await restored.keep(relay, pointAt(5, 'a', 0));
+  for (let height = 6; height <= 12; height++) await restored.block(relay, 'b');
+  await nats.start();
+  await restored.isPublished(relay);
+  await restored.block(relay, 'b');
+  await restored.isPublished(relay);
+  assert.deepEqual((await restored.types()).slice(-3), ['block 8', 'break 12', 'block 13']);
 });

@@ -13,6 +13,8 @@ import { type CacheDirectory, openCacheDirectory } from './cache-directory.ts';
 import { CachedFiles } from './cached-files.ts';
 import { bytesOf } from './stored-object.ts';
 
+/** After so many milliseconds a snapshot that could not be fetched is tried again. */
+const RETRY_MS = 60_000;
 const ETAG = /^"([0-9a-f]{32})-(gzip|zstd)"$/;
 
 interface SnapshotsOptions {
@@ -31,6 +33,8 @@ interface Shelf {
   epoch: number;
   /** By object. */
   readonly files: Map<string, Artifact>;
+  /** Time by `performance.now()` at which an object could not be fetched. */
+  readonly failed: Map<string, number>;
 }
 
 /** Full snapshots of the object store, byte for byte: each is fetched once, when it is first asked for, and kept as a file. */
@@ -89,11 +93,25 @@ export class EdgeSnapshots {
    * Finds the newest snapshot up to a block, or the one of a download that is resumed.
    *
    * @param tag entity tag of the download; undefined: none is resumed
-   * @returns null when there is none, or no room for it; else its bytes come as they are fetched
+   * @param isOnChain returns whether a snapshot may be of the chain that is served
+   * @returns null when there is none, no room for it, or it could not be fetched lately; else its bytes come as they are fetched
    */
-  find(id: DatabaseId, coding: SnapshotCoding, upTo: number, tag?: string): Artifact | null {
+  find(
+    id: DatabaseId,
+    coding: SnapshotCoding,
+    upTo: number,
+    tag?: string,
+    isOnChain: (snapshot: StoredSnapshot) => boolean = () => true
+  ): Artifact | null {
     const shelf = this.#shelf(id);
-    const all = shelf.listed.filter((each) => each.coding === coding && each.height <= upTo);
+    const failedAt = ({ object }: StoredSnapshot) => shelf.failed.get(object) ?? Number.NEGATIVE_INFINITY;
+    const all = shelf.listed.filter(
+      (each) =>
+        each.coding === coding &&
+        each.height <= upTo &&
+        performance.now() - failedAt(each) >= RETRY_MS &&
+        isOnChain(each)
+    );
     const found = tag === undefined ? all[0] : all.find(({ etag }) => etag === tag);
     if (!found) return null;
     const known = shelf.files.get(found.object);
@@ -109,7 +127,12 @@ export class EdgeSnapshots {
   }
 
   #shelf(id: DatabaseId): Shelf {
-    const shelf = this.#shelves.get(databaseKey(id)) ?? { listed: [], epoch: 0, files: new Map() };
+    const shelf = this.#shelves.get(databaseKey(id)) ?? {
+      listed: [],
+      epoch: 0,
+      files: new Map(),
+      failed: new Map()
+    };
     this.#shelves.set(databaseKey(id), shelf);
     return shelf;
   }
@@ -128,10 +151,11 @@ export class EdgeSnapshots {
     this.#cached.add(artifact, stored.sizeBytes);
     const fetching = this.#download(nats, stored, artifact)
       .catch(async (caught) => {
-        shelf.files.delete(stored.object); // who asks next begins anew
+        shelf.files.delete(stored.object);
+        shelf.failed.set(stored.object, performance.now()); // who asks next gets another one, or asks the origin
         this.#options.log.warn(
           { err: caught, database: resource },
-          'a snapshot could not be fetched from NATS; the next request tries again'
+          'a snapshot could not be fetched from NATS; it is tried again after a minute'
         );
         artifact.fail(PlatformError.from(caught, 'SNAPSHOT_FAILED'));
         await rm(path, { force: true });
@@ -170,8 +194,9 @@ export class EdgeSnapshots {
 
   /** Removes files that are listed no more, when nobody reads them. */
   #tidy(shelf: Shelf): void {
-    for (const [object, artifact] of shelf.files)
-      if (!shelf.listed.some((each) => each.object === object)) void this.#remove(shelf, object, artifact);
+    const isListed = (object: string) => shelf.listed.some((each) => each.object === object);
+    for (const object of shelf.failed.keys()) if (!isListed(object)) shelf.failed.delete(object);
+    for (const [object, artifact] of shelf.files) if (!isListed(object)) void this.#remove(shelf, object, artifact);
   }
 
   /** Removes a file that nobody reads, for another one. */

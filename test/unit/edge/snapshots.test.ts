@@ -78,6 +78,7 @@ test('STREAM_BODY_DIFFERS: bytes that are not those that its origin stored end n
   const artifact = snapshots.find(ID, 'gzip', 9)!;
   await assert.rejects(textOf(artifact), { code: 'STREAM_BODY_DIFFERS' });
   await eventually('nothing of it stays', async () => files().length === 0);
+  assert.equal(snapshots.find(ID, 'gzip', 9), null, 'the origin is asked for a minute');
   snapshots.list(ID, [storedAt(9, { etag: '"../../etc/passwd-gzip"' })], snapshots.epoch(ID));
   assert.equal(snapshots.find(ID, 'gzip', 9), null);
 });

@@ -1,20 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PlatformError } from '../errors.ts';
+import { hasCode, PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { FanOut } from '../sync/fan-out/fan-out.ts';
 import type { Nats, NatsLink } from '../sync/relay/link.ts';
 import { streamName, subjectOf } from '../sync/relay/stream.ts';
-import { type DatabaseId, databaseKey } from '../wire/data/database.ts';
+import { type BlockHashes, type DatabaseId, databaseKey } from '../wire/data/database.ts';
 import { broadcastOf } from './broadcast.ts';
 import { type Position, PositionReader } from './position.ts';
 import { checkReader } from './rights.ts';
-import { readMessage, type StoredMessage } from './stream-message.ts';
+import { readMessage, type StoredMessage, type StreamMessage } from './stream-message.ts';
 
 /** Messages of the past that are read at the start, for subscribers that come back. */
 const PAST_MESSAGES = 2_000;
 /** Time between two looks whether the stream has messages that do not come, in milliseconds. */
 const LOOK_MS = 5_000;
 const PAUSE_MS = 1_000;
+const NOTHING_HERE = 'the stream in NATS holds no block: the next one is waited for';
 
 export interface FeedOptions {
   readonly id: DatabaseId;
@@ -58,6 +59,11 @@ export class EdgeFeed {
   /** Null before the messages of the past were read. */
   get position(): Position | null {
     return this.#hasCaughtUp ? this.#reader.position : null;
+  }
+
+  /** Returns whether a block is not known to be of another chain than the one that is passed on. */
+  mayBe(height: number, hashes: BlockHashes): boolean {
+    return this.#reader.mayBe(height, hashes);
   }
 
   /** Reason why it passes nothing on; null while it does. */
@@ -155,7 +161,7 @@ export class EdgeFeed {
   #caughtUp(last: number): void {
     if (this.#next! <= last) return;
     this.#hasCaughtUp = true;
-    this.#reason = null;
+    this.#reason = this.#reader.position ? null : NOTHING_HERE;
   }
 
   async #take(nats: Nats, stored: StoredMessage, lost: AbortSignal): Promise<void> {
@@ -167,7 +173,8 @@ export class EdgeFeed {
       this.#next = stored.seq + 1;
       return;
     }
-    const message = await readMessage(nats, id, stored, lost);
+    const message = await this.#read(nats, stored, lost);
+    if (message === null) return;
     const isWithoutBlock =
       this.#reader.position === null && (message.type === 'amendment' || message.type === 'settled');
     if (!isWithoutBlock) {
@@ -182,6 +189,19 @@ export class EdgeFeed {
       else fanOut.setPoint(id, pointOf(position));
     }
     this.#next = stored.seq + 1;
+  }
+
+  /** Returns null for a message of the past whose body is gone: it outlived it, and the edge begins behind it. */
+  async #read(nats: Nats, stored: StoredMessage, lost: AbortSignal): Promise<StreamMessage | null> {
+    try {
+      return await readMessage(nats, this.id, stored, lost);
+    } catch (caught) {
+      const isGone = hasCode(caught, 'STREAM_BODY_DIFFERS') && caught.detail['isGone'] === true;
+      if (!isGone || this.#hasCaughtUp) throw caught;
+      this.#cutOff(caught.message);
+      this.#next = stored.seq + 1;
+      return null;
+    }
   }
 
   /** Cuts the subscribers off, because messages are missing: nobody goes on as if there were none. */

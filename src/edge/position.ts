@@ -1,12 +1,19 @@
-import { type BlockHashes, type DatabaseId, hashesOf, unknownHashes } from '../wire/data/database.ts';
+import {
+  type BlockHashes,
+  blockText,
+  type DatabaseId,
+  hashesOf,
+  sameBlock,
+  unknownHashes
+} from '../wire/data/database.ts';
 import { type Learned, LearnedSchema, type Life, LivesSchema } from '../wire/data/messages.ts';
 import { shapeOf } from '../wire/data/shape.ts';
 import type { StreamMessage } from './stream-message.ts';
 
 const isLearned = shapeOf(LearnedSchema);
 const areLives = shapeOf(LivesSchema);
-/** Blocks whose times are kept, for the block that stands after a reorg. */
-const MAX_TIMES = 2_000;
+/** Blocks that are kept, for the block that stands after a reorg. */
+const MAX_BLOCKS = 2_000;
 
 /** Last block of a stream, and how complete it is. */
 export interface Position {
@@ -27,7 +34,8 @@ export interface Position {
 /** Follows the position of a stream, message by message. */
 export class PositionReader {
   readonly #id: DatabaseId;
-  readonly #times = new Map<number, number | null>();
+  /** By height, of the chain that stands. */
+  readonly #blocks = new Map<number, { readonly time: number | null; readonly hashes: BlockHashes }>();
   #position: Position | null = null;
 
   constructor(id: DatabaseId) {
@@ -37,6 +45,12 @@ export class PositionReader {
   /** Null before the first message. */
   get position(): Position | null {
     return this.#position;
+  }
+
+  /** Returns whether a block is not known to be of another chain. */
+  mayBe(height: number, hashes: BlockHashes): boolean {
+    const known = this.#blocks.get(height)?.hashes;
+    return !known || blockText(known) === null || blockText(hashes) === null || sameBlock(known, hashes);
   }
 
   /** Returns the reason for which a message does not continue what was read; null when it does. */
@@ -69,6 +83,7 @@ export class PositionReader {
           lives: areLives.Check(facts['lives']) ? facts['lives'] : undefined
         };
         const hashes = hashesOfText(dbType, hash);
+        if (type === 'break') this.#blocks.clear();
         const isSame = type === 'point' && before?.height === height && before.text === hash;
         return {
           ...(isSame ? before : { schema: before?.schema ?? null }),
@@ -81,18 +96,20 @@ export class PositionReader {
       }
       case 'reorg': {
         const stands = height - 1;
+        for (const orphaned of [...this.#blocks.keys()]) if (orphaned > stands) this.#blocks.delete(orphaned);
         const known = { learned: before?.learned, lives: before?.lives, schema: before?.schema ?? null };
         return {
           ...known,
           height: stands,
-          blockTime: this.#times.get(stands) ?? null,
+          blockTime: this.#blocks.get(stands)?.time ?? null,
           hashes: hashesOfText(dbType, hash),
           text: hash
         };
       }
       case 'block': {
         const blockTime = typeof facts['block_time'] === 'number' ? facts['block_time'] : null;
-        this.#keepTime(height, blockTime);
+        const hashes = isTold ? hashesOf(dbType, facts) : hashesOfText(dbType, hash);
+        this.#keep(height, blockTime, hashes);
         // A message without a body does not say.
         const isSettled = isTold && facts['settling'] !== true && facts['unsettled'] === undefined;
         const settled = isSettled ? { settledHeight: height } : {};
@@ -102,7 +119,7 @@ export class PositionReader {
           ...(before?.settledHeight !== undefined && { settledHeight: before.settledHeight }),
           height,
           blockTime,
-          hashes: isTold ? hashesOf(dbType, facts) : hashesOfText(dbType, hash),
+          hashes,
           text: hash,
           schema,
           amendments: 0,
@@ -117,10 +134,10 @@ export class PositionReader {
     }
   }
 
-  #keepTime(height: number, time: number | null): void {
-    this.#times.delete(height);
-    this.#times.set(height, time);
-    if (this.#times.size > MAX_TIMES) this.#times.delete(this.#times.keys().next().value!);
+  #keep(height: number, time: number | null, hashes: BlockHashes): void {
+    this.#blocks.delete(height);
+    this.#blocks.set(height, { time, hashes });
+    if (this.#blocks.size > MAX_BLOCKS) this.#blocks.delete(this.#blocks.keys().next().value!);
   }
 }
 

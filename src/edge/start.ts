@@ -8,7 +8,9 @@ import { openService } from '../service/life/open-service.ts';
 import { createApp } from '../sync/app.ts';
 import { FanOut } from '../sync/fan-out/fan-out.ts';
 import { NatsLink } from '../sync/relay/link.ts';
-import type { DatabaseId } from '../wire/data/database.ts';
+import { type BlockHashes, type DatabaseId, hashesOf } from '../wire/data/database.ts';
+import { SNAPSHOT_HEADERS } from '../wire/data/snapshot.ts';
+import type { StoredSnapshot } from '../wire/data/stored-snapshot.ts';
 import { EdgeDirectory } from './directory.ts';
 import { EdgeFeeds } from './feeds.ts';
 import { Origin } from './origin.ts';
@@ -91,8 +93,10 @@ export async function startEdge(config: EdgeConfig, { service, log }: Start): Pr
         origin,
         stored: {
           find: (id, coding, tag) => {
-            const height = feeds.of(id)?.position?.height;
-            return height === undefined ? null : snapshots.find(id, coding, height, tag);
+            const feed = feeds.of(id);
+            const height = feed?.position?.height;
+            const isOnChain = (each: StoredSnapshot) => feed!.mayBe(each.height, hashesIn(id, each));
+            return height === undefined ? null : snapshots.find(id, coding, height, tag, isOnChain);
           }
         },
         fanOut,
@@ -105,6 +109,16 @@ export async function startEdge(config: EdgeConfig, { service, log }: Start): Pr
       endWork: () => feeds.close(),
       closeRest: [() => values.close(), () => snapshots.close(), () => link.close(), () => origin.close()]
     })
+  });
+}
+
+/** Returns the hashes of a snapshot's block, as its headers name them. */
+function hashesIn({ dbType }: DatabaseId, { headers }: StoredSnapshot): BlockHashes {
+  return hashesOf(dbType, {
+    ledger_hash: headers[SNAPSHOT_HEADERS.ledgerHash],
+    actions_hash: headers[SNAPSHOT_HEADERS.actionsHash],
+    contract_hash: headers[SNAPSHOT_HEADERS.contractHash],
+    block_hash: headers[SNAPSHOT_HEADERS.blockHash]
   });
 }
 

@@ -30,11 +30,14 @@ const TYPES: readonly string[] = [
   'break'
 ] satisfies readonly RecordHead['type'][];
 
+/** The client's words for a bucket that is not there. */
+const NO_BUCKET = /^(?:object store|stream) not found$/;
+
 /**
  * Reads a message, and its body where that is stored apart.
  *
  * @param lost aborted when the body is not waited for any more
- * @throws {PlatformError} STREAM_BODY_DIFFERS, STREAM_FOREIGN
+ * @throws {PlatformError} STREAM_BODY_DIFFERS, with `isGone` where a body is not stored; STREAM_FOREIGN
  */
 export async function readMessage(
   nats: Nats,
@@ -75,16 +78,20 @@ async function readObject(
 ): Promise<Uint8Array> {
   const what = `the body of message ${seq}`;
   const parts: Uint8Array[] = [];
-  let isStored: boolean;
+  let isGone: boolean;
   try {
     const found = await (await nats.objects.open(bucket)).get(key);
-    isStored = found !== null;
+    isGone = found === null;
     if (found) for await (const part of bytesOf(found, lost)) parts.push(part);
   } catch (cause) {
-    const reason = `${what} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`;
-    throw new PlatformError('STREAM_BODY_DIFFERS', { reason }, { cause });
+    const text = cause instanceof Error ? cause.message : String(cause);
+    throw new PlatformError(
+      'STREAM_BODY_DIFFERS',
+      { reason: `${what} cannot be read: ${text}`, isGone: NO_BUCKET.test(text) },
+      { cause }
+    );
   }
-  if (!isStored) throw new PlatformError('STREAM_BODY_DIFFERS', { reason: `${what} is not stored` });
+  if (isGone) throw new PlatformError('STREAM_BODY_DIFFERS', { reason: `${what} is not stored`, isGone });
   return Buffer.concat(parts);
 }
 

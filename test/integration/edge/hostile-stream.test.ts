@@ -132,6 +132,7 @@ test('STREAM_BODY_DIFFERS: a body with another hash, or none where one is named,
     const stream = new Stream(chain);
     await stream.open();
     await stream.say(1);
+    await stream.isPassedOn(1);
     await stream.say(2, cause);
     await stream.hasReason(/message 2 (of decoder\/changed\/regtest has .* another hash|cannot be read|is not stored)/);
     await stream.isPassedOn(1);

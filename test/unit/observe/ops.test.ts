@@ -232,8 +232,11 @@ test('the Kubernetes manifests of NATS and edges: users, ports and probes fit, a
   const routes = nats!.containers[0]!.args.find((word) => word.startsWith('--routes='));
   assert.deepEqual(
     routes?.slice('--routes='.length).split(','),
-    own['SYNC_NATS_URL']?.split(',').map((url) => url.replace('4222', '6222'))
+    own['SYNC_NATS_URL']
+      ?.split(',')
+      .map((url) => url.replace('4222', '6222').replace('//', '//routes:$(PLATFORM_ROUTES)@'))
   );
+  assert.ok(nats!.containers[0]!.args.includes('--cluster=nats://routes:$(PLATFORM_ROUTES)@0.0.0.0:6222'));
   const [, ...users] =
     /^(?:.*--from-literal=(PLATFORM_\w+)=.*--from-literal=(PLATFORM_\w+)=.*\n.*--from-literal=(PLATFORM_\w+)=.*)$/m.exec(
       read('ops/kubernetes-edges.yaml')

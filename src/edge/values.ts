@@ -83,12 +83,13 @@ export class ValuesReader {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
+        for (const id of ids()) this.#wait(id);
         const bucket = await link.current?.values.open(VALUES_BUCKET);
-        if (!bucket) this.#words.clear(); // nobody is heard while NATS is away
         for (const id of bucket ? ids() : []) await this.#read(bucket!, id);
       } catch (caught) {
         log.debug({ err: caught }, 'the values of the origin could not be read');
       }
+      for (const id of ids()) this.#tellSilence(id); // also while NATS is away: then nobody is heard
       await sleep(INTERVAL_MS, undefined, { signal, ref: false }).catch(() => undefined); // the loop ends by the signal
     }
   }
@@ -115,7 +116,12 @@ export class ValuesReader {
       databaseSilentS: status.database_silent_s ?? 0,
       catalog
     });
-    this.#tellSilence(id);
+  }
+
+  /** Counts the time without a word from now on, where there was none yet. */
+  #wait(id: DatabaseId): void {
+    const key = databaseKey(id);
+    if (!this.#words.has(key)) this.#words.set(key, { revision: 0, at: performance.now() });
   }
 
   #tellSilence(id: DatabaseId): void {

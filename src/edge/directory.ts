@@ -42,8 +42,9 @@ export class EdgeDirectory implements ActorDirectory {
   }
 
   lastReport(id: DatabaseId): DatabaseReport | undefined {
-    const position = this.#feeds.of(id)?.position;
-    if (!position) return undefined;
+    const feed = this.#feeds.of(id);
+    const position = feed?.position;
+    if (!feed || !position) return undefined;
     const origin = this.#values.of(id);
     const { height, blockTime, hashes, schema } = position;
     // Before the stream has said it, the origin's word counts where it is about the same block.
@@ -57,7 +58,7 @@ export class EdgeDirectory implements ActorDirectory {
       phase: waitsFor === null ? 'live' : 'reconnecting',
       circuit: 'closed',
       pollErrorCount: 0,
-      databaseSilentS: Math.max(this.#values.silentS(id), origin?.databaseSilentS ?? 0),
+      databaseSilentS: Math.max(feed.stoppedS(), this.#values.silentS(id), origin?.databaseSilentS ?? 0),
       height,
       blockTime,
       hashes,

@@ -15,6 +15,8 @@ const PAST_MESSAGES = 2_000;
 /** Time between two looks whether the stream has messages that do not come, in milliseconds. */
 const LOOK_MS = 5_000;
 const PAUSE_MS = 1_000;
+/** A feed that passes nothing on for less is being connected anew. */
+const STOPPED_MS = 10_000;
 const NOTHING_HERE = 'the stream in NATS holds no block: the next one is waited for';
 
 export interface FeedOptions {
@@ -44,6 +46,8 @@ export class EdgeFeed {
   /** Time at which the stream was created: another one of its name counts anew. */
   #created: string | undefined;
   #reason: string | null = 'nothing was read yet';
+  /** `performance.now()` when it was last seen to pass on. */
+  #passedAt = performance.now();
   /** A message is being passed on. */
   #isTaking = false;
   #hasCaughtUp = false;
@@ -69,6 +73,14 @@ export class EdgeFeed {
   /** Reason why it passes nothing on; null while it does. */
   get reason(): string | null {
     return this.#options.link.reason ?? this.#reason;
+  }
+
+  /** Returns the seconds for which it has had a reason to pass nothing on, where that is long; else 0. Ask often. */
+  stoppedS(): number {
+    const now = performance.now();
+    if (this.reason === null) this.#passedAt = now;
+    const elapsedMs = now - this.#passedAt;
+    return elapsedMs < STOPPED_MS ? 0 : Math.ceil(elapsedMs / 1_000);
   }
 
   async close(): Promise<void> {

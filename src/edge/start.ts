@@ -52,7 +52,8 @@ export async function startEdge(config: EdgeConfig, { service, log }: Start): Pr
   const snapshots = await EdgeSnapshots.open({ link, directory: cache, maxBytes, log });
   const feeds = new EdgeFeeds({ link, fanOut, onFork: (id, fork) => snapshots.invalidate(id, fork), log });
   const onSilence = (id: DatabaseId) => fanOut.tellStatus(id);
-  const values = new ValuesReader({ link, ids: () => feeds.ids, snapshots, log, onSilence });
+  const stoppedS = (id: DatabaseId) => feeds.of(id)?.stoppedS() ?? 0;
+  const values = new ValuesReader({ link, ids: () => feeds.ids, snapshots, log, stoppedS, onSilence });
   const directory = new EdgeDirectory(feeds, values);
   const origin = new Origin(config.SYNC_ORIGIN_URL, config.SYNC_ORIGIN_KEY);
   const metrics = createSyncMetrics({

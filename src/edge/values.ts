@@ -43,7 +43,9 @@ interface ValuesOptions {
   readonly log: Logger;
   /** Milliseconds without a word after which the origin counts as silent; default: SILENT_MS. */
   readonly silentMs?: number;
-  /** Called when the origin, or its MariaDB, falls silent about a database, or is heard again. */
+  /** Seconds for which the stream of a database was not passed on; absent: it always is. */
+  readonly stoppedS?: (id: DatabaseId) => number;
+  /** Called when the origin, its MariaDB or the stream falls silent about a database, or is heard again. */
   readonly onSilence?: (id: DatabaseId) => void;
 }
 
@@ -126,7 +128,8 @@ export class ValuesReader {
 
   #tellSilence(id: DatabaseId): void {
     const key = databaseKey(id);
-    const isSilent = this.silentS(id) > 0 || (this.of(id)?.databaseSilentS ?? 0) > 0;
+    const stoppedS = this.#options.stoppedS?.(id) ?? 0;
+    const isSilent = stoppedS > 0 || this.silentS(id) > 0 || (this.of(id)?.databaseSilentS ?? 0) > 0;
     if (isSilent === this.#silent.has(key)) return;
     if (isSilent) this.#silent.add(key);
     else this.#silent.delete(key);

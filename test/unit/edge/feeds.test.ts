@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { EdgeDirectory } from '../../../src/edge/directory.ts';
 import { EdgeFeed } from '../../../src/edge/feed.ts';
 import { EdgeFeeds } from '../../../src/edge/feeds.ts';
 import { PositionReader } from '../../../src/edge/position.ts';
 import type { StreamMessage } from '../../../src/edge/stream-message.ts';
+import type { ValuesReader } from '../../../src/edge/values.ts';
 import { silentLogger } from '../../../src/log.ts';
 import type { FanOut } from '../../../src/sync/fan-out/fan-out.ts';
 import type { Nats, NatsLink } from '../../../src/sync/relay/link.ts';
@@ -92,6 +94,28 @@ test('an edge says why it has no block: nothing is left in the stream', async ()
   const { feed } = feedOf(streamOf([], 7));
   await eventually('it has looked', async () => /holds no block/.test(feed.reason ?? ''));
   assert.equal(feed.position, null);
+});
+
+test('a feed that stands at a message counts the time, and one that passes on does not', async () => {
+  const nats = streamOf([stored(1, 1)]);
+  const { feed } = feedOf(nats);
+  await eventually('it serves', async () => feed.position?.height === 1 && feed.reason === null);
+  const directory = new EdgeDirectory(
+    { of: () => feed } as unknown as EdgeFeeds,
+    { of: () => undefined, silentS: () => 0 } as unknown as ValuesReader
+  );
+  assert.equal(directory.lastReport(ID)?.databaseSilentS, 0);
+  const link = linkTo({ ...nats, streams: { streams: { info: () => Promise.reject(new Error('it is offline')) } } });
+  const stopped = new EdgeFeed({
+    id: ID,
+    link,
+    fanOut: { broadcast: async () => undefined, setPoint: () => undefined, breakOff: () => undefined },
+    log: silentLogger
+  });
+  atEnd(() => stopped.close());
+  assert.equal(stopped.stoppedS(), 0, 'it may be connecting');
+  await eventually('it stands for long', 20_000, async () => stopped.stoppedS() >= 10);
+  assert.equal(feed.stoppedS(), 0);
 });
 
 test('a stream that does not answer hides no other one, and one that is gone leaves the edge', async () => {

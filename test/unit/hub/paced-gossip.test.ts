@@ -38,6 +38,7 @@ async function startAlone(publish: () => void): Promise<ValidatorHub> {
     writeTimeoutMs: 60_000,
     logKeep: 1_000,
     onEvidence: () => assert.fail('it signs nothing twice'),
+    onForgotten: () => undefined,
     onFalse: () => assert.fail('it hears nobody'),
     onTooLong: () => assert.fail('nothing is long'),
     onTick: () => undefined,

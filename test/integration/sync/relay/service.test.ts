@@ -63,14 +63,19 @@ test('a server publishes what its subscribers get, also after NATS and the serve
   );
   assert.equal((await nats.value('decoder.litecoin.regtest.catalog'))?.['coin'], 'litecoin');
 
+  const before = heard.length;
   await nats.end();
-  await isHeard(await appendBlocks(source, 2, 'away'));
+  const height = await appendBlocks(source, 2, 'away');
+  await isHeard(height);
   await reorg(source, 2, 4, 'branch');
   await eventually('the reorg is heard', async () => heard.some((text) => text.startsWith('{"type":"reorg"')));
+  await isHeard(height + 2);
   await eventually('the reason is told', async () => {
     const { status, health, state, reason } = await relay();
     return status === 200 && health === 'degraded' && state === 'away' && /NATS/.test(reason ?? '');
   });
+  // Subscribers may hear a message before it is in the spool; what is killed between is a break.
+  await eventually('the spool has what was heard', async () => (await relay()).waiting! >= heard.length - before);
   await pair.server.end('SIGKILL');
   await nats.start();
   await pair.restartServer();

@@ -15,6 +15,8 @@ const SHARED = [
   'test/simulation',
   'test/unit'
 ];
+/** Files of these rooms with a process of their own: they load modules of the product in another way than their neighbours. */
+const OWN_PROCESS: readonly string[] = ['test/integration/simulation-contract.test.ts'];
 /** Directory of the modules that import one file each and have its path below it; before all others in order. */
 export const ALONE = '0-alone';
 /** Most files of one process: many small bundles end at the same time. */
@@ -29,7 +31,8 @@ const RUN_FILES = pathToFileURL(join(ROOT, 'test/support/run-files.ts')).href;
  * @returns what node:test is to run instead; it runs them in the order of their names
  */
 export function bundleTier(files: readonly string[], directory: string): string[] {
-  const isShared = (file: string) => !isSlow(file) && SHARED.some((room) => file.startsWith(`${room}/`));
+  const isShared = (file: string) =>
+    !isSlow(file) && !OWN_PROCESS.includes(file) && SHARED.some((room) => file.startsWith(`${room}/`));
   const alone = files
     .filter((file) => !isShared(file))
     .map((file) => {

@@ -63,7 +63,8 @@ export async function latestOracleIds(
   const found = await rows<{ id: number }>(
     connection,
     `SELECT id FROM (
-       SELECT (SELECT n.id FROM oracle_prices n WHERE ${FEED.map((name) => `n.${name} = f.${name}`).join(' AND ')} AND n.effective_at <= ?
+       SELECT (SELECT n.id FROM oracle_prices n FORCE INDEX (oracle_prices_feed)
+                WHERE ${FEED.map((name) => `n.${name} = f.${name}`).join(' AND ')} AND n.effective_at <= ?
                 ORDER BY n.effective_at DESC, n.id DESC LIMIT 1) AS id
          FROM (SELECT DISTINCT ${FEED.join(', ')} FROM oracle_prices) f) held
      WHERE id > ? ORDER BY id LIMIT ?`,

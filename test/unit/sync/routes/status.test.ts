@@ -168,6 +168,7 @@ test('a server signs a challenge, with the database that it reads; a client, or 
 test('a long list of subscribers is written once for all who ask meanwhile; what replicas rely on is of the moment', async (t) => {
   const reports = [reportOf(INDEXER), reportOf(DECODER)];
   const { app, fanOut } = await openFrontDoor({ reports });
+  t.after(() => fanOut.close()); // it pings them, which these sockets cannot bear
   const sendBuffer = () => ({ waitingBytes: 0, takenBytes: 0 });
   for (let n = 0; n < 1_500; n++) {
     const socket = Object.assign(new EventEmitter(), {
